@@ -8,8 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 )
 
-// TestOldSamplesAreNotReported: an event hours after the last sample is reported
-// with the next one.
+// TestOldSamplesAreNotReported: an event hours after the last sample is reported with the next sample.
 func TestOldSamplesAreNotReported(t *testing.T) {
 	for _, age := range []time.Duration{500 * time.Millisecond, time.Second, time.Second + 1, time.Hour} {
 		n := newNode(t, config())
@@ -19,20 +18,20 @@ func TestOldSamplesAreNotReported(t *testing.T) {
 		n.at = n.at.Add(age)
 		n.list(1)
 		if fresh := age <= agent.DefaultMaxAge; fresh != (len(n.reports) > before) {
-			t.Errorf("%v after the last sample: %d reports", age, len(n.reports)-before)
+			t.Errorf("%v after the last sample: got %d reports", age, len(n.reports)-before)
 		} else if fresh && !n.last().SampledAt.Equal(sampled) {
-			t.Errorf("%v after the last sample: said to be of %v", age, n.last().SampledAt)
+			t.Errorf("%v after the last sample: got SampledAt %v", age, n.last().SampledAt)
 		}
 		n.samples(1, .9, .1)
 		if r := n.last(); len(r.Pods) != 1 || age > agent.DefaultMaxAge && (!r.SampledAt.Equal(n.at) || r.Avail > 1) {
-			t.Errorf("%v: the next sample says %+v", age, r)
+			t.Errorf("%v: the next sample yields %+v", age, r)
 		}
 	}
 }
 
-// TestGapKeepsItsSidesApart: half a block from before a gap is not mixed with what
-// comes after, nor does the filter hold on to it.
-func TestGapKeepsItsSidesApart(t *testing.T) {
+// TestGapSeparatesBlocks: half a block from before a gap is not mixed with later samples, and the
+// filter restarts.
+func TestGapSeparatesBlocks(t *testing.T) {
 	c := config()
 	c.MaxAge = 3 * time.Second
 	for _, gap := range []time.Duration{3*time.Second - 100*time.Millisecond, 10 * time.Hour} {
@@ -42,7 +41,7 @@ func TestGapKeepsItsSidesApart(t *testing.T) {
 		n.at = n.at.Add(gap)
 		n.samples(1, .05, .05)
 		if long, y := gap > c.MaxAge, n.p.UsageTo(nil)[0]; long != (y == .05) || !long && y < .5 {
-			t.Errorf("after %v the filter says %v", gap, y)
+			t.Errorf("after %v: got filtered %v", gap, y)
 		}
 		n.samples(8, .05, .05)
 		s := n.p.State()
@@ -53,19 +52,18 @@ func TestGapKeepsItsSidesApart(t *testing.T) {
 			continue
 		}
 		if s.Blocks != blocks || len(s.Block) != 9*2 {
-			t.Fatalf("after %v: %d blocks and %d values", gap, s.Blocks, len(s.Block))
+			t.Fatalf("after %v: got %d blocks and %d values", gap, s.Blocks, len(s.Block))
 		}
 		for _, y := range s.Block {
 			if y != .05 {
-				t.Fatalf("after %v a block holds %v", gap, s.Block)
+				t.Fatalf("after %v: got block %v", gap, s.Block)
 			}
 		}
 	}
 }
 
-// TestTenReportsASecond has the pods change all the time: over any second no more
-// than ten reports leave, and one at the limit, though samples and events come at
-// all phases.
+// TestTenReportsASecond changes the pods all the time: no second has more than ten reports, and the
+// rate reaches the limit, although samples and events come at all phases.
 func TestTenReportsASecond(t *testing.T) {
 	for _, interval := range []time.Duration{0, 300 * time.Millisecond} {
 		c := config()
@@ -91,7 +89,7 @@ func TestTenReportsASecond(t *testing.T) {
 			span := times[len(times)-1].Sub(times[0])
 			most := float64(span)/float64(interval) + 61 // the blocks' own
 			if got := float64(len(times)); got > most || got < .9*float64(span)/float64(interval) {
-				t.Errorf("seed %d, every %v: %v reports in %v", seed, interval, got, span)
+				t.Errorf("seed %d, every %v: got %v reports in %v", seed, interval, got, span)
 			}
 			for i, at := range times {
 				j := i
@@ -99,7 +97,7 @@ func TestTenReportsASecond(t *testing.T) {
 					j++
 				}
 				if got, bound := j-i, int(time.Second/interval)+2; got > bound {
-					t.Fatalf("seed %d, every %v: %d reports in a second", seed, interval, got)
+					t.Fatalf("seed %d, every %v: got %d reports in a second", seed, interval, got)
 				}
 			}
 		}

@@ -40,9 +40,9 @@
 //
 // # Placeholders
 //
-// A pod that holds room for others and runs nothing, a slot of a test bed, is none of n
-// (Placeholders). Its start, presence and end change nothing, for what they do to n, and not
-// to the load, would pass for the cost of a pod.
+// A pod that holds room for others and runs nothing, a slot of a test bed, does not count in n
+// (Placeholders). Its start, presence and end change nothing, since their effect on n, without one
+// on the load, would be mistaken for the cost of a pod.
 //
 // # Lag
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 )
 
-// A node of four cores with two pods, at 30 % of its CPU for a second.
+// A node of four cores with two pods uses 30 % of its CPU for a second.
 func ExamplePipeline() {
 	p, err := agent.New(agent.Config{
 		Node: "n1", Incarnation: 1, Schema: "example", Cores: 4,
@@ -35,7 +35,7 @@ func ExamplePipeline() {
 	// report 2: room for 2.8 pods beyond 2
 }
 
-// What a report follows from, and a node that goes on from what it has learnt.
+// Why explains a report; a restored node has what it had learned.
 func ExamplePipeline_Why() {
 	c := agent.Config{
 		Node: "n1", Incarnation: 1, Schema: "example", Cores: 4,

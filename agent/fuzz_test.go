@@ -15,14 +15,14 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// script feeds inputs, good and bad, made of bytes, to a pipeline.
+// script turns bytes into valid and invalid inputs of a pipeline.
 type script struct {
 	p    *agent.Pipeline
 	at   time.Time
 	pods []agent.Pod
 }
 
-// next makes an input of three bytes and gives it to the pipeline.
+// next makes an input of three bytes and passes it to the pipeline.
 func (s *script) next(a, b, c byte) (agent.Report, bool, error) {
 	s.at = s.at.Add(time.Duration(a/8) * 10 * time.Millisecond)
 	if a > 250 {
@@ -76,7 +76,7 @@ func (s *script) next(a, b, c byte) (agent.Report, bool, error) {
 	return agent.Report{}, false, nil
 }
 
-// power tells of power, good or bad.
+// power passes a valid or invalid power.
 func (s *script) power(b, c byte) error {
 	if c < 10 {
 		return s.p.PodPower(s.at, []agent.PodPower{{Pod: 3, Cores: float32(c), Watts: float32(b)}, {Pod: reserve.PodKey(b % 8), Cores: 1}})
@@ -86,9 +86,8 @@ func (s *script) power(b, c byte) error {
 	})
 }
 
-// FuzzPipeline gives a pipeline any inputs and holds its reports to what they are
-// worth to a scheduler. Halfway a second one goes on from its stored state, and has
-// to say the same.
+// FuzzPipeline passes arbitrary inputs to a pipeline and checks that its reports are consistent.
+// Halfway a second pipeline continues from the stored state and must report the same.
 func FuzzPipeline(f *testing.F) {
 	f.Add([]byte{5, 10, 200, 3, 255, 60, 0, 1, 90, 85, 20, 20, 85, 20, 20, 2, 15, 90, 85, 240, 20})
 	f.Add([]byte{5, 10, 200, 3, 255, 60, 0, 8, 40, 0, 3, 5, 85, 20, 20, 3, 4, 90, 85, 20, 20, 0, 9, 60, 85, 20, 20, 0, 4, 30, 85, 90, 20})
@@ -109,15 +108,15 @@ func FuzzPipeline(f *testing.F) {
 			before := marshal(t, one.p.State())
 			r, ok, err := one.next(in[i], in[i+1], in[i+2])
 			if err != nil && marshal(t, one.p.State()) != before {
-				t.Fatalf("%v changed the state", err)
+				t.Fatalf("error %v, but the state changed", err)
 			}
 			if err == nil && in[i]%8 >= 5 {
 				sampled = one.at
 			}
 			if two != nil {
-				twin, alsoOK, alsoErr := two.next(in[i], in[i+1], in[i+2])
-				if ok != alsoOK || (err == nil) != (alsoErr == nil) || ok && cmp.Diff(r, twin) != "" {
-					t.Fatalf("the restored pipeline says %+v, %v, want %+v, %v", twin, alsoErr, r, err)
+				second, alsoOK, alsoErr := two.next(in[i], in[i+1], in[i+2])
+				if ok != alsoOK || (err == nil) != (alsoErr == nil) || ok && cmp.Diff(r, second) != "" {
+					t.Fatalf("restored pipeline: got %+v, %v, want %+v, %v", second, alsoErr, r, err)
 				}
 			}
 			if !ok || err != nil {
@@ -133,7 +132,7 @@ func FuzzPipeline(f *testing.F) {
 	})
 }
 
-// check fails unless a report makes sense by itself.
+// check fails the test unless a report is consistent in itself.
 func check(t *testing.T, r *agent.Report, w *agent.Why, s *script) {
 	t.Helper()
 	n := float64(len(r.Pods))
@@ -144,7 +143,7 @@ func check(t *testing.T, r *agent.Report, w *agent.Why, s *script) {
 	case !(r.Avail >= -n && r.Avail <= 2e9), !(r.Allowance >= 0 && r.Allowance <= 1e9):
 		t.Fatalf("avail %v, allowance %v at %v pods", r.Avail, r.Allowance, n)
 	case r.Saturated && (r.Avail > 0 || r.Allowance > 0):
-		t.Fatalf("saturated, yet avail %v, allowance %v", r.Avail, r.Allowance)
+		t.Fatalf("saturated: got avail %v, allowance %v", r.Avail, r.Allowance)
 	case !(r.K >= 0 && r.K <= 100):
 		t.Fatalf("k = %v", r.K)
 	case w.Pods != len(r.Pods) || w.Held < 0 || w.Held > w.Pods || w.Measured < 0 || w.Measured > 8:
@@ -154,11 +153,11 @@ func check(t *testing.T, r *agent.Report, w *agent.Why, s *script) {
 	case r.Power.Validate() != nil || len(r.PodCores) != len(r.PodWatts) || len(r.PodCores) != 0 && len(r.PodCores) != len(r.Pods):
 		t.Fatalf("power %+v, %v cores, %v W", r.Power, r.PodCores, r.PodWatts)
 	case s.at.Sub(r.SampledAt) > agent.DefaultMaxAge:
-		t.Fatalf("a report of a sample %v old", s.at.Sub(r.SampledAt))
+		t.Fatalf("got a report of a sample %v old", s.at.Sub(r.SampledAt))
 	}
 	for _, k := range r.Pods {
 		if !listed(k) || s.p.Placeholder(k) {
-			t.Fatalf("pod %v counts and is not there, or a placeholder", k)
+			t.Fatalf("counted pod %v, which is absent or a placeholder", k)
 		}
 	}
 	for _, c := range r.Channels {
@@ -180,7 +179,7 @@ func marshal(t *testing.T, s agent.State) string {
 	return string(text)
 }
 
-// restored stores a pipeline's state and returns one that goes on from it.
+// restored stores a pipeline's state and returns a pipeline that continues from it.
 func restored(t *testing.T, p *agent.Pipeline) *agent.Pipeline {
 	t.Helper()
 	var s agent.State

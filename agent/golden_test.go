@@ -14,9 +14,9 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// line is one report as a reader of the golden trace wants it.
+// line formats a report for the golden trace.
 func line(r agent.Report) string {
 	cpu := r.Channels[0]
 	var flags []string
@@ -36,8 +36,8 @@ func line(r agent.Report) string {
 		cpu.Usage, cpu.Capacity, cpu.Cost, strings.Join(flags, " ")), " ")
 }
 
-// TestDecisions compares a node's day in small with a golden trace: cold start,
-// pods whose start spikes, saturation, the fleet's word, an empty node.
+// TestDecisions compares a shortened day of a node with a golden trace: cold start, pods with a startup
+// spike, saturation, a fleet model, an empty node.
 func TestDecisions(t *testing.T) {
 	n := newNode(t, config())
 	rng := rand.New(rand.NewPCG(17, 4))
@@ -60,7 +60,7 @@ func TestDecisions(t *testing.T) {
 		}
 		seen = len(n.reports)
 	}
-	scene("an idle node says at once that it is there", 0, 20, .02, .05)
+	scene("an idle node reports at once", 0, 20, .02, .05)
 	scene("two pods start with a spike; each takes an eighth of the CPU", 2, 30, .27, .06)
 	scene("two more", 4, 30, .52, .07)
 	scene("a fifth pod fills the CPU: nothing is offered", 5, 30, 1, .08)
@@ -69,7 +69,7 @@ func TestDecisions(t *testing.T) {
 	if err := n.p.SetFleet(n.at, f); err != nil {
 		t.Fatal(err)
 	}
-	scene("the fleet says .6 cores a pod: the node is surer of its own .5", 2, 20, .27, .06)
+	scene("the fleet model has .6 cores per pod: the node is more certain of its own .5", 2, 20, .27, .06)
 	scene("empty", 0, 20, .02, .05)
 
 	golden(t, "decisions.golden", trace.String())

@@ -9,24 +9,24 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// TestKilledPodsNeedMoreMemory: a pod that was killed for want of memory will need a fifth more than
-// its peak, and at least 100 MiB more, whatever was predicted, while it waits to be restarted, too.
+// TestKilledPodsNeedMoreMemory: an OOM-killed pod is expected to need a fifth more than its peak, and
+// at least 100 MiB more, whatever was predicted, also while it waits for its restart.
 func TestKilledPodsNeedMoreMemory(t *testing.T) {
 	const gigabyte = 1e9
 	for name, c := range map[string]struct {
 		demand      profile.Demand
 		peak, needs uint64
 	}{
-		"nothing predicted":  {peak: 5 * gigabyte, needs: 6 * gigabyte},
-		"less predicted":     {demand: sure(.1, 1e9), peak: 5 * gigabyte, needs: 6 * gigabyte},
-		"more predicted":     {demand: sure(.1, 8e9), peak: 5 * gigabyte, needs: 8 * gigabyte},
-		"a small pod":        {demand: sure(.1, .01e9), peak: .02 * gigabyte, needs: .02*gigabyte + 100<<20},
+		"no prediction":      {peak: 5 * gigabyte, needs: 6 * gigabyte},
+		"less predicted":     {demand: certain(.1, 1e9), peak: 5 * gigabyte, needs: 6 * gigabyte},
+		"more predicted":     {demand: certain(.1, 8e9), peak: 5 * gigabyte, needs: 8 * gigabyte},
+		"a small pod":        {demand: certain(.1, .01e9), peak: .02 * gigabyte, needs: .02*gigabyte + 100<<20},
 		"more than there is": {peak: 15 * gigabyte, needs: 16 * gigabyte},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, config())
 			n.samples(20, 0, 0)
-			n.come(1, c.demand)
+			n.startPod(1, c.demand)
 			n.samples(20, .02, min(float64(c.peak)/16e9, 1))
 			killed := reading(1, 3*time.Second, .1, c.peak)
 			killed.OOMKills = 1
@@ -34,14 +34,14 @@ func TestKilledPodsNeedMoreMemory(t *testing.T) {
 			n.keep(n.p.Pods(n.at, []agent.Pod{{Key: 1, State: agent.PodStopped, Starts: 1}}))
 			n.samples(30, 0, 0)
 			if got, want := n.last().Channels[1].Room, 1-float64(c.needs)/16e9; !near(got, want, 3e-3) {
-				t.Errorf("%v of memory is left, want %v", got, want)
+				t.Errorf("got room %v of memory, want %v", got, want)
 			}
 		})
 	}
 }
 
-// TestKillsAreForgotten: a pod that has run for ten minutes since it was killed needs its peak alone; one
-// that waits to be restarted, or was killed again, needs more.
+// TestKillsAreForgotten: a pod that has run for ten minutes since its last kill needs only its peak;
+// one that waits for a restart, or was killed again, needs more.
 func TestKillsAreForgotten(t *testing.T) {
 	const peak, more = 5e9, 6e9
 	run, stop := agent.PodRunning, agent.PodStopped
@@ -68,7 +68,7 @@ func TestKillsAreForgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, config())
 			n.samples(20, 0, 0)
-			n.come(1, sure(.1, 1e9))
+			n.startPod(1, certain(.1, 1e9))
 			n.samples(20, .02, peak/16e9)
 			take := func(s step) {
 				n.at = n.at.Add(s.after)
@@ -83,23 +83,23 @@ func TestKillsAreForgotten(t *testing.T) {
 			}
 			n.samples(30, 0, 0)
 			if got, want := n.last().Channels[1].Room, 1-c.needs/16e9; !near(got, want, 3e-3) {
-				t.Errorf("%v of memory is left, want %v", got, want)
+				t.Errorf("got room %v of memory, want %v", got, want)
 			}
 		})
 	}
 }
 
-// TestRoomForTypicalPodsBesideAKilledOne: what a killed pod needs is not there for pods of which
-// nothing is known.
+// TestRoomForTypicalPodsBesideAKilledOne: memory that a killed pod is expected to need is no room for
+// unpredicted pods.
 func TestRoomForTypicalPodsBesideAKilledOne(t *testing.T) {
 	avail := func(kills uint64) float64 {
 		n := newNode(t, config())
 		n.samples(20, 0, 0)
 		for k := range reserve.PodKey(4) {
-			n.come(1+k, profile.Demand{})
+			n.startPod(1+k, profile.Demand{})
 			n.samples(30, .02, .05*float64(1+k))
 		}
-		n.come(9, profile.Demand{})
+		n.startPod(9, profile.Demand{})
 		n.samples(30, .02, .7)
 		killed := reading(9, 3*time.Second, .1, 8e9)
 		killed.OOMKills = kills
@@ -110,18 +110,18 @@ func TestRoomForTypicalPodsBesideAKilledOne(t *testing.T) {
 		return n.last().Avail
 	}
 	if before, after := avail(0), avail(1); !(after < before-1) {
-		t.Errorf("%v pods have room beside one that waits to be restarted, and %v had it not been killed", after, before)
+		t.Errorf("got room for %v pods beside a killed pod, %v without the kill", after, before)
 	}
 }
 
-// TestKilledPodsGiveBackTheirPeak: a pod that ends after a kill gives back no more than it held, while the
-// usage still shows it.
-func TestKilledPodsGiveBackTheirPeak(t *testing.T) {
+// TestKilledPodsReleaseTheirPeak: a pod that ends after a kill releases at most what it held, while the
+// usage still contains it.
+func TestKilledPodsReleaseTheirPeak(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(20, 0, 0)
-	n.come(1, profile.Demand{}) // holds .4 of memory, which no reading shows
+	n.startPod(1, profile.Demand{}) // holds .4 of memory, which no reading shows
 	n.samples(5, .02, .4)
-	n.come(2, sure(.1, 1e9))
+	n.startPod(2, certain(.1, 1e9))
 	n.samples(10, .02, .9)
 	killed := reading(2, 3*time.Second, .1, 8e9)
 	killed.OOMKills = 1
@@ -130,6 +130,6 @@ func TestKilledPodsGiveBackTheirPeak(t *testing.T) {
 	n.list(n.podsNow...)
 	n.samples(1, .02, .9)
 	if got := n.last().Channels[1].Room; !near(got, .6, .01) {
-		t.Errorf("%v of memory is left, want .6", got)
+		t.Errorf("got room %v of memory, want .6", got)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 )
 
-// mixedPods starts pods of which every other takes .12 of the memory and the
-// rest none, up to six of them, and returns the last report.
+// mixedPods starts up to six pods, of which every other takes .12 of the memory and the rest none, and
+// returns the last report.
 func mixedPods(t *testing.T, c agent.Config) (agent.Report, agent.Why) {
 	t.Helper()
 	n := newNode(t, c)
@@ -24,29 +24,29 @@ func mixedPods(t *testing.T, c agent.Config) (agent.Report, agent.Why) {
 	return n.last(), w
 }
 
-// TestMixedPodsLeaveRoomForALargeOne: at .77 of the memory, where the mean pod
-// takes .06, three mean pods or one and a half large ones fit. Caution about the
-// cost of the twelve that run may take that room, but not more than a pod's.
+// TestMixedPodsLeaveRoomForALargeOne: at .77 of the memory, where the mean pod takes .06, three mean
+// pods or one and a half large ones fit. Caution about the cost of the twelve running pods may take
+// that room, but no more than a pod's.
 func TestMixedPodsLeaveRoomForALargeOne(t *testing.T) {
 	r, w := mixedPods(t, config())
 	if r.Limiting != agent.Memory || r.Flags.CostUnknown || !near(r.Channels[1].Cost, .06, .02) {
 		t.Fatalf("%+v", r)
 	}
 	if r.Avail < -1 || r.Avail > 2 {
-		t.Errorf("offers %.2f pods of .06 ± .06 beside .23, want at most two", r.Avail)
+		t.Errorf("got room for %.2f pods of .06 ± .06 in .23, want at most two", r.Avail)
 	}
 	if w.Limiting != agent.Memory || w.Mode != "model" || w.Channels[1].Spread <= 0 {
-		t.Errorf("not explained: %+v", w)
+		t.Errorf("the explanation lacks the spread: %+v", w)
 	}
 	alike := config()
 	alike.Homogeneous = true
 	if s, _ := mixedPods(t, alike); s.Avail < r.Avail+.5 {
-		t.Errorf("offers %.2f pods where they are taken to be alike, %.2f where not", s.Avail, r.Avail)
+		t.Errorf("got room for %.2f pods if they are assumed alike, %.2f otherwise", s.Avail, r.Avail)
 	}
 }
 
-// TestLightPods: that pods take next to nothing of the memory is no want of knowledge, on
-// nodes whose memory is what limits the first guess; that no pod came is one.
+// TestLightPods: pods that take almost no memory do not make the cost unknown, on nodes whose memory
+// limits the first guess; a node without any pod does.
 func TestLightPods(t *testing.T) {
 	for _, cores := range []int{2, 4, 16, 64} {
 		for _, batches := range []int{0, 16} {
@@ -69,8 +69,8 @@ func TestLightPods(t *testing.T) {
 	}
 }
 
-// TestReserve keeps a share of a channel free: half of the CPU is full where the
-// other half is reserved.
+// TestReserve keeps a share of a channel free: the channel is full at half of the CPU if the other half
+// is reserved.
 func TestReserve(t *testing.T) {
 	c := config()
 	c.Channels[0].Reserve = .5
@@ -82,10 +82,10 @@ func TestReserve(t *testing.T) {
 	}
 	w, _ := n.p.Why()
 	if c := w.Channels[0]; c.Reserve != .5 {
-		t.Errorf("not explained: %+v", c)
+		t.Errorf("the explanation lacks the reserve: %+v", c)
 	}
 	n.samples(20, .49, .1)
 	if r := n.last(); r.Avail > 0 || !r.Saturated {
-		t.Errorf("half full: offers %.2f pods, saturated %v", r.Avail, r.Saturated)
+		t.Errorf("at half of the CPU: got room for %.2f pods, saturated %v", r.Avail, r.Saturated)
 	}
 }

@@ -206,8 +206,8 @@ func (p *Pipeline) Pods(at time.Time, pods []Pod) (Report, bool, error) {
 		return Report{}, false, err
 	}
 	at = at.UTC()
-	pods, haunted := p.placeholders.hide(at, pods)
-	if haunted && p.pods.lists(pods) {
+	pods, hidden := p.placeholders.hide(at, pods)
+	if hidden && p.pods.lists(pods) {
 		return Report{}, false, nil
 	}
 	p.pace.advance(at, p.config.PaceHalfLife)

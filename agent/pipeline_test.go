@@ -84,16 +84,16 @@ func seq(count int) []reserve.PodKey {
 	return keys
 }
 
-// list tells the node of pods that run, and of no notice.
+// list reports running pods to the node, without a notice.
 func (n *node) list(keys ...reserve.PodKey) {
 	n.t.Helper()
 	n.keep(n.p.Pods(n.at, agent.RunningPods(keys...)))
 }
 
-// bound has the scheduler say that a pod without init containers comes.
+// bound sends the scheduler's notice of a pod without init containers.
 func (n *node) bound(k reserve.PodKey) { n.p.Bound(n.at, agent.Bind{Pod: k, InitsKnown: true}) }
 
-// restarted is the node as an agent finds it that starts from its stored state.
+// restarted returns the node as a restarted agent builds it from its stored state.
 func (n *node) restarted() (*node, agent.State) {
 	n.t.Helper()
 	text, err := json.Marshal(n.p.State())
@@ -147,11 +147,11 @@ func TestReportsOncePerBlock(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(100, .3, .1)
 	if len(n.reports) != 11 {
-		t.Errorf("%d reports in ten quiet seconds, want the first and one a second", len(n.reports))
+		t.Errorf("got %d reports in ten seconds without changes, want the first and one per second", len(n.reports))
 	}
 	for i, r := range n.reports {
 		if r.Sequence != uint64(i+1) {
-			t.Errorf("report %d has sequence %d", i, r.Sequence)
+			t.Errorf("report %d: got sequence %d", i, r.Sequence)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestPodEventReportsAtOnce(t *testing.T) {
 	}
 	r := n.last()
 	if len(r.Pods) != 1 || !near(r.Avail, avail-1, 1e-9) {
-		t.Errorf("avail %v with %d pods after %v with none: a pod that y does not show yet must count", r.Avail, len(r.Pods), avail)
+		t.Errorf("avail %v with %d pods after %v with none: a pod that the usage does not show yet must count", r.Avail, len(r.Pods), avail)
 	}
 	n.at = n.at.Add(10 * time.Millisecond)
 	n.pods(2)
@@ -196,13 +196,13 @@ func TestRiseReportsAtOnce(t *testing.T) {
 	n.samples(1, .2, .1)
 	for i := 1; n.last().Avail <= 0; i++ {
 		if i > 7 {
-			t.Fatalf("the freed node still says %v after %d samples", n.last().Avail, i)
+			t.Fatalf("the freed node still reports %v after %d samples", n.last().Avail, i)
 		}
 		n.samples(1, .2, .1)
 	}
 }
 
-// run is a node whose pods take cost each, beside a base load.
+// run drives a node whose pods take cost each, beside a base load.
 func (n *node) run(rng *rand.Rand, seconds int, base, cost float64) {
 	n.t.Helper()
 	pods := 0
@@ -217,7 +217,7 @@ func (n *node) run(rng *rand.Rand, seconds int, base, cost float64) {
 	}
 }
 
-func TestLearnsCostAndOffersWhatFits(t *testing.T) {
+func TestLearnsCostAndRoom(t *testing.T) {
 	n := newNode(t, config())
 	rng := rand.New(rand.NewPCG(1, 1))
 	n.run(rng, 600, .05, .15)
@@ -229,7 +229,7 @@ func TestLearnsCostAndOffersWhatFits(t *testing.T) {
 	n.pods(0)
 	n.samples(30, .05, .1)
 	if got := n.last().Avail; got < 4.5 || got > 6.5 {
-		t.Errorf("empty node offers %v pods of .15, want between 4.5 and 6.5", got)
+		t.Errorf("empty node: got room for %v pods of .15, want between 4.5 and 6.5", got)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-func TestHaltOnChurn(t *testing.T) {
+func TestPauseOnChurn(t *testing.T) {
 	c := config()
 	c.PauseOnChurn = true
 	n := newNode(t, c)
@@ -278,8 +278,8 @@ func TestHaltOnChurn(t *testing.T) {
 	}
 }
 
-// TestPodsWithoutNotice: of pods that nobody told the node of, one may be at its
-// init containers at any time. The estimator waits, but not for ever.
+// TestPodsWithoutNotice: of pods without a notice, one may be in its init containers at any time. The
+// estimator waits for it, but not for ever.
 func TestPodsWithoutNotice(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(100, .05, .1)
@@ -288,12 +288,12 @@ func TestPodsWithoutNotice(t *testing.T) {
 		n.samples(70, .05+.1*float64(count+1), .1)
 	}
 	if s := n.p.State().Estimator[0]; s.CostVar >= .25*.25/4 || s.MeanPods == 0 {
-		t.Errorf("nothing learnt of eight pods: %+v", s)
+		t.Errorf("nothing learned from eight pods: %+v", s)
 	}
 }
 
-// TestChurnIsNoise: what is read while pods come and go moves the estimate, but by
-// far less than what is read of pods that stay.
+// TestChurnIsNoise: samples taken while pods come and go move the estimate, but much less than samples
+// of stable pods.
 func TestChurnIsNoise(t *testing.T) {
 	level := func(churn bool) float64 {
 		n := newNode(t, config())
@@ -309,10 +309,10 @@ func TestChurnIsNoise(t *testing.T) {
 	}
 	still, churned := level(false), level(true)
 	if math.Abs(still-.6) > .01 {
-		t.Errorf("headroom .6 is taken for %.4f", still)
+		t.Errorf("stable pods: got estimate %.4f, want .6", still)
 	}
 	if !(churned < .6999 && churned > .65) {
-		t.Errorf("in churn headroom .6 after .7 is taken for %.4f", churned)
+		t.Errorf("churn, headroom .6 after .7: got estimate %.4f", churned)
 	}
 }
 
@@ -325,9 +325,8 @@ func fleet(t *testing.T, samples [][]float64, costs ...agent.Cost) agent.Fleet {
 	return agent.Fleet{Schema: "test/v1", Model: m, Costs: costs, Nodes: 9}
 }
 
-// TestFleetLoadMovesSignal is figures 4.7 and 4.8 of the thesis: CPU-heavy load
-// elsewhere lowers the signal of a CPU-loaded node and raises that of a
-// memory-loaded one.
+// TestFleetLoadMovesSignal reproduces figures 4.7 and 4.8 of the thesis: CPU-heavy load elsewhere
+// lowers the signal of a CPU-loaded node and raises that of a memory-loaded one.
 func TestFleetLoadMovesSignal(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -370,7 +369,7 @@ func TestFleetCosts(t *testing.T) {
 	}
 	n.samples(10, .1, .1)
 	if got := n.last(); !near(got.Channels[0].Cost, .5, 1e-12) || !near(got.Avail, 1.8, 1e-9) {
-		t.Errorf("fresh node: cost %v, avail %v; want the fleet's 2 cores = .5 of the node", got.Channels[0].Cost, got.Avail)
+		t.Errorf("fresh node: got cost %v, avail %v; want the fleet's 2 cores = .5 of the node", got.Channels[0].Cost, got.Avail)
 	}
 	l, ok := n.p.Local()
 	if !ok || l.Costs[0].Known || l.Costs[0].Value != 1 {
@@ -408,11 +407,11 @@ func TestBadSampleChangesNothing(t *testing.T) {
 			}
 		}
 		if _, _, err := bad.p.Sample(bad.at, y); err == nil {
-			t.Fatalf("step %d: a sample at the time of the last was taken", i)
+			t.Fatalf("step %d: a sample at the time of the last was accepted", i)
 		}
 	}
 	if d := cmp.Diff(good.reports, bad.reports); d != "" {
-		t.Errorf("rejected samples left a trace:\n%s", d)
+		t.Errorf("rejected samples changed the state:\n%s", d)
 	}
 }
 

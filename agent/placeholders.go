@@ -95,9 +95,9 @@ func (l *placeholderLog) forget(at time.Time) {
 	}
 }
 
-// Placeholders takes the pods that a scheduler names as holding room on the node and run nothing:
-// all there are. They are none of n. One that was counted before anybody said what it
-// is, as after a restart of the agent, is taken out again as if it had never been; then
+// Placeholders takes the pods that a scheduler names as holding room on the node and running nothing:
+// the complete list. They do not count in n. One that was counted before its first notice,
+// as after a restart of the agent, is removed as if it had never existed; then
 // a report may be due. Too many are a *field.Error and change nothing.
 func (p *Pipeline) Placeholders(at time.Time, pods []reserve.PodKey) (Report, bool, error) {
 	if len(pods) > kalman.MaxPods {

@@ -18,12 +18,12 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// placeholderKey is that of the i-th placeholder: among the keys of the other pods, lest their
-// order tell.
+// placeholderKey returns the key of the i-th placeholder: between the keys of other pods, so that their
+// order does not give them away.
 func placeholderKey(i int) reserve.PodKey { return reserve.PodKey(1000 + 2*i) }
 
-// haunted is a node on which placeholders come and go, beside the same node without.
-type haunted struct {
+// nodePair is a node on which placeholders come and go, and the same node without placeholders.
+type nodePair struct {
 	with, without      *node
 	rng                *rand.Rand
 	pods, placeholders []agent.Pod
@@ -31,18 +31,18 @@ type haunted struct {
 	next               int
 }
 
-// both lets the pods come to both nodes, with the placeholders to one.
-func (h *haunted) both() {
+// both starts the pods on both nodes, the placeholders on one.
+func (h *nodePair) both() {
 	h.without.keep(h.without.p.Pods(h.without.at, h.pods))
 	h.with.keep(h.with.p.Pods(h.with.at, append(slices.Clone(h.placeholders), h.pods...)))
 }
 
-func (h *haunted) name() {
+func (h *nodePair) name() {
 	h.with.keep(h.with.p.Placeholders(h.with.at, h.named))
 }
 
-// haunt lets one placeholder be named, come, get on, be unnamed or go.
-func (h *haunted) haunt() {
+// changePlaceholder lets one placeholder be named, start, advance, be unnamed or end.
+func (h *nodePair) changePlaceholder() {
 	before := slices.Clone(h.placeholders)
 	switch i := len(h.placeholders) - 1; h.rng.IntN(5) {
 	case 0:
@@ -50,7 +50,7 @@ func (h *haunted) haunt() {
 			h.named = append(h.named, placeholderKey(h.next))
 			h.next++
 			h.name()
-			// An old scheduler tells of its bind besides.
+			// An old scheduler also sends a notice of its binding.
 			h.with.p.Bound(h.with.at, agent.Bind{Pod: h.named[len(h.named)-1]})
 		}
 	case 1:
@@ -63,7 +63,7 @@ func (h *haunted) haunt() {
 		if i >= 0 {
 			h.placeholders[i].State, h.placeholders[i].Starts = agent.PodState(h.rng.IntN(3)), h.placeholders[i].Starts+1
 		}
-	case 3: // its object is gone, its container goes later
+	case 3: // its object is deleted, its container ends later
 		if len(h.named) > 0 {
 			h.named = slices.Delete(h.named, 0, 1)
 			h.name()
@@ -76,14 +76,14 @@ func (h *haunted) haunt() {
 	}
 }
 
-// TestPlaceholdersChangeNothing: whatever placeholders do between their first notice and their
-// end, every report and all that is learnt is bit for bit that of a node without,
-// whether the load beside them is constant or pods come and go.
+// TestPlaceholdersChangeNothing: whatever placeholders do between their first notice and their end,
+// every report and the learned state equal bit for bit those of a node without placeholders, whether
+// the load beside them is constant or pods come and go.
 func TestPlaceholdersChangeNothing(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		cores        float64
-		events       float64 // a tick
+		events       float64 // per tick
 		noise, spike float64
 		energy       bool
 	}{
@@ -96,7 +96,7 @@ func TestPlaceholdersChangeNothing(t *testing.T) {
 			for seed := range uint64(5) {
 				c := config()
 				c.Cores, c.Channels[0].Size = test.cores, test.cores
-				h := &haunted{with: newNode(t, c), without: newNode(t, c), rng: rand.New(rand.NewPCG(seed, 1))}
+				h := &nodePair{with: newNode(t, c), without: newNode(t, c), rng: rand.New(rand.NewPCG(seed, 1))}
 				load := rand.New(rand.NewPCG(seed, 2))
 				h.pods = []agent.Pod{{Key: 3, State: agent.PodRunning, Starts: 1}, {Key: 5000, State: agent.PodRunning, Starts: 1}}
 				h.both()
@@ -132,7 +132,7 @@ func TestPlaceholdersChangeNothing(t *testing.T) {
 					}
 					if now := h.with.at; h.rng.IntN(4) == 0 {
 						h.with.at = now.Add(time.Duration(h.rng.IntN(90)) * time.Millisecond)
-						h.haunt()
+						h.changePlaceholder()
 						h.with.at = now
 					}
 					y := .1 + .11*float64(len(h.pods)) + test.noise*load.NormFloat64()
@@ -148,7 +148,7 @@ func TestPlaceholdersChangeNothing(t *testing.T) {
 					t.Fatalf("seed %d: reports (-without +with placeholders):\n%s", seed, d)
 				}
 				if h.next < 10 {
-					t.Errorf("only %d placeholders came", h.next)
+					t.Errorf("got only %d placeholders", h.next)
 				}
 				without, with := h.without.p.State(), h.with.p.State()
 				with.Placeholders = nil
@@ -160,8 +160,8 @@ func TestPlaceholdersChangeNothing(t *testing.T) {
 	}
 }
 
-// power tells both of the node's, and one of what its placeholders took.
-func (h *haunted) power(t *testing.T) {
+// power passes the node's power to both, and to one the placeholders' usage.
+func (h *nodePair) power(t *testing.T) {
 	for _, n := range []*node{h.with, h.without} {
 		took := []agent.PodPower{{Pod: 3, Cores: .5, Watts: 5}}
 		if n == h.with && len(h.named) > 0 {
@@ -173,10 +173,9 @@ func (h *haunted) power(t *testing.T) {
 	}
 }
 
-// TestPlaceholderToldLate: one that was counted is taken out as if it had never been. Nothing
-// that is offered exceeds what was offered before it came, nor does anything dip below
-// what it was offered beside the placeholder.
-func TestPlaceholderToldLate(t *testing.T) {
+// TestLatePlaceholderNotice: a placeholder that was counted is removed as if it had never existed. The
+// node then reports no more room than before its start, and at no time less than beside it.
+func TestLatePlaceholderNotice(t *testing.T) {
 	for _, late := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second} {
 		n := newNode(t, config())
 		n.run(rand.New(rand.NewPCG(7, 7)), 300, .05, .15)
@@ -187,30 +186,30 @@ func TestPlaceholderToldLate(t *testing.T) {
 		n.samples(int(late/(100*time.Millisecond)), .35, .1)
 		beside := n.last()
 		if got := len(beside.Pods); got != 3 {
-			t.Fatalf("%d pods are counted while nobody has said of one that it is a placeholder, want 3", got)
+			t.Fatalf("before the notice: got %d counted pods, want 3", got)
 		}
 		n.at = n.at.Add(60 * time.Millisecond)
 		n.keep(n.p.Placeholders(n.at, []reserve.PodKey{placeholderKey(0)}))
-		told := len(n.reports) - 1
+		noticed := len(n.reports) - 1
 		n.samples(300, .35, .1)
-		if after := n.reports[told]; len(after.Pods) != 2 || !after.SampledAt.Equal(beside.SampledAt) && late > time.Second {
-			t.Errorf("late by %v: the report when it was told counts %v", late, after.Pods)
+		if after := n.reports[noticed]; len(after.Pods) != 2 || !after.SampledAt.Equal(beside.SampledAt) && late > time.Second {
+			t.Errorf("late by %v: the report at the notice counts %v", late, after.Pods)
 		}
-		for _, r := range n.reports[told:] {
+		for _, r := range n.reports[noticed:] {
 			if r.Avail > before.Avail+.35 || r.Avail < beside.Avail-.1 || len(r.Pods) != 2 {
-				t.Errorf("late by %v: %.2f pods offered with %d counted; %.2f before the placeholder came, %.2f beside it",
+				t.Errorf("late by %v: got room for %.2f pods with %d counted; %.2f before the placeholder, %.2f beside it",
 					late, r.Avail, len(r.Pods), before.Avail, beside.Avail)
 			}
 			if cost, was := r.Channels[0].Cost, before.Channels[0].Cost; !near(cost, was, .1*was) {
-				t.Errorf("late by %v: a pod costs %.4f, before the placeholder %.4f", late, cost, was)
+				t.Errorf("late by %v: got cost %.4f, want %.4f as before the placeholder", late, cost, was)
 			}
 		}
 	}
 }
 
-// TestPlaceholdersThatWereThereFirst, before the agent: it counts them until a scheduler
-// comes, and what it has learnt by then is worth as much as if it had not.
-func TestPlaceholdersThatWereThereFirst(t *testing.T) {
+// TestPlaceholdersOlderThanTheAgent are counted until a scheduler connects; what the agent learned
+// until then is as good as without them.
+func TestPlaceholdersOlderThanTheAgent(t *testing.T) {
 	with, without := newNode(t, config()), newNode(t, config())
 	for i, n := range []*node{with, without} {
 		n.podsNow = seq(2)
@@ -240,16 +239,16 @@ func TestPlaceholdersThatWereThereFirst(t *testing.T) {
 	}
 }
 
-// TestPlaceholderStaysOne while it is on the node and for a minute before it comes, whatever
-// schedulers say meanwhile; a pod is one no longer than that.
-func TestPlaceholderStaysOne(t *testing.T) {
+// TestPlaceholderLifetime: a pod stays a placeholder while it is on the node, and up to a minute before
+// it starts, whatever notices follow; then no longer.
+func TestPlaceholderLifetime(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(1, .2, .1)
 	counted := func(want int) {
 		t.Helper()
 		n.samples(2, .2, .1)
 		if got := len(n.last().Pods); got != want {
-			t.Errorf("%d pods are counted, want %d", got, want)
+			t.Errorf("got %d counted pods, want %d", got, want)
 		}
 	}
 	name := func(keys ...reserve.PodKey) {
@@ -259,12 +258,12 @@ func TestPlaceholderStaysOne(t *testing.T) {
 	name(7, 8, 7)
 	n.list(7)
 	counted(0)
-	name(8) // 7 is deleted; its container lingers
+	name(8) // 7 is deleted; its container is still running
 	n.at = n.at.Add(time.Hour)
 	n.list(7, 9)
 	counted(1)
 	n.list(9)
-	name() // 8 is deleted before its container comes
+	name() // 8 is deleted before its container starts
 	n.at = n.at.Add(time.Minute - 300*time.Millisecond)
 	n.list(9, 8)
 	counted(1)
@@ -272,11 +271,11 @@ func TestPlaceholderStaysOne(t *testing.T) {
 	n.at = n.at.Add(time.Minute)
 	n.samples(1, .2, .1)
 	if n.list(9, 8); n.p.Placeholder(8) {
-		t.Error("a pod is a placeholder though nobody has named it for two minutes")
+		t.Error("a pod is still a placeholder two minutes after the last notice")
 	}
 	counted(2)
 	if s := n.p.State(); len(s.Placeholders) > 0 {
-		t.Errorf("placeholders that are long gone are remembered: %+v", s.Placeholders)
+		t.Errorf("got placeholders that ended long ago: %+v", s.Placeholders)
 	}
 }
 
@@ -286,9 +285,9 @@ func TestPlaceholdersRefuse(t *testing.T) {
 	before := n.p.State()
 	var bad *field.Error
 	if _, _, err := n.p.Placeholders(n.at, make([]reserve.PodKey, kalman.MaxPods+1)); !errors.As(err, &bad) || bad.Field != "len(pods)" {
-		t.Errorf("too many placeholders: %v", err)
+		t.Errorf("too many placeholders: got error %v", err)
 	}
 	if d := cmp.Diff(before, n.p.State()); d != "" {
-		t.Errorf("what was refused changed the state:\n%s", d)
+		t.Errorf("the refused notice changed the state:\n%s", d)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// see tells the node of its pods as a source does.
+// see passes a list of pods to the node, as a pod source does.
 func (n *node) see(pods ...agent.Pod) {
 	n.t.Helper()
 	n.keep(n.p.Pods(n.at, pods))
@@ -30,8 +30,8 @@ func pod(key reserve.PodKey, s agent.PodState, starts int) agent.Pod {
 	return agent.Pod{Key: key, State: s, Starts: starts}
 }
 
-// TestPodCountsFromItsFirstContainerToItsEnd steps one pod with an init container
-// through its life, beside what counts of it.
+// TestPodCountsFromItsFirstContainerToItsEnd steps a pod with an init container through its life and
+// checks how it is counted.
 func TestPodCountsFromItsFirstContainerToItsEnd(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		n := newNode(t, config())
@@ -50,7 +50,7 @@ func TestPodCountsFromItsFirstContainerToItsEnd(t *testing.T) {
 			}
 		}
 		n.see(pod(7, agent.PodPending, 0))
-		expect("its cgroup is there", counts{})
+		expect("its cgroup exists", counts{})
 		n.see(pod(7, agent.PodRunning, 1))
 		expect("its init container runs", counts{1, 0, 1})
 		n.see(pod(7, agent.PodStopped, 1))
@@ -64,17 +64,17 @@ func TestPodCountsFromItsFirstContainerToItsEnd(t *testing.T) {
 		n.see(pod(7, agent.PodStopped, 2))
 		expect("its container has ended", counts{1, 0, 0})
 		if ends := n.p.State().Pace.Ends; ends != 0 {
-			t.Errorf("known %v: %v ends before the sandbox's", known, ends)
+			t.Errorf("known %v: got %v ends before the sandbox's end", known, ends)
 		}
 		n.see()
 		expect("gone", counts{})
 		if ends := n.p.State().Pace.Ends; ends < .9 || ends > 1 {
-			t.Errorf("known %v: %v ends after the pod's", known, ends)
+			t.Errorf("known %v: got %v ends after the pod's end", known, ends)
 		}
 	}
 }
 
-// A pod that ends before a container of its own has run is no end of a run time.
+// A pod that ends before one of its own containers ran yields no run time.
 func TestFailedInitIsNoEnd(t *testing.T) {
 	n := newNode(t, config())
 	n.see()
@@ -86,12 +86,12 @@ func TestFailedInitIsNoEnd(t *testing.T) {
 	n.samples(20, .1, .1)
 	n.see()
 	if s := n.p.State().Pace; s.Ends != 0 || s.Lived != 0 || s.Startup != 0 {
-		t.Errorf("learnt %+v of a pod that never ran", s)
+		t.Errorf("got run time %+v from a pod that never ran", s)
 	}
 }
 
-// Pods that ran before the agent did are in y already.
-func TestPodsFromBeforeLoadTheNode(t *testing.T) {
+// Pods that ran before the agent started are already in the usage.
+func TestPodsOlderThanTheAgentCount(t *testing.T) {
 	n := newNode(t, config())
 	n.see(pod(1, agent.PodRunning, 1), pod(2, agent.PodStopped, 1), pod(3, agent.PodPending, 0))
 	n.samples(1, .5, .1)
@@ -100,23 +100,23 @@ func TestPodsFromBeforeLoadTheNode(t *testing.T) {
 	}
 }
 
-// TestLead learns from pods without a notice how long their init containers take.
+// TestLead learns how long init containers take from pods without a notice.
 func TestLead(t *testing.T) {
 	n := newNode(t, config())
 	n.see()
 	lead := func() time.Duration { return n.p.State().Pace.Lead }
 	if lead() != pipeline.DefaultInitLead {
-		t.Fatalf("at first %v", lead())
+		t.Fatalf("initial lead: got %v", lead())
 	}
 	key := reserve.PodKey(0)
-	for range 20 { // pods of one container
+	for range 20 { // pods with a single container
 		key++
 		n.see(pod(key, agent.PodRunning, 1))
 		n.samples(5, .1, .1)
 		n.see()
 	}
 	if lead() > 50*time.Millisecond {
-		t.Errorf("after 20 pods without any: %v", lead())
+		t.Errorf("after 20 pods without init containers: got %v", lead())
 	}
 	key++
 	n.see(pod(key, agent.PodRunning, 1))
@@ -126,7 +126,7 @@ func TestLead(t *testing.T) {
 	n.see(pod(key, agent.PodRunning, 2))
 	n.samples(1, .1, .1)
 	if lead() != 3500*time.Millisecond {
-		t.Errorf("after an init container of 3 s and a gap of .5: %v", lead())
+		t.Errorf("after an init container of 3 s and a gap of .5 s: got %v", lead())
 	}
 	n.samples(900, .1, .1)
 	n.see(pod(key, agent.PodStopped, 2))
@@ -134,11 +134,11 @@ func TestLead(t *testing.T) {
 	n.see(pod(key, agent.PodRunning, 3))
 	n.samples(1, .1, .1)
 	if lead() > 3500*time.Millisecond {
-		t.Errorf("after a crash: %v", lead())
+		t.Errorf("after a crash: got %v", lead())
 	}
 }
 
-// A notice that comes late still says what runs.
+// A late notice still decides which containers count.
 func TestLateNotice(t *testing.T) {
 	n := newNode(t, config())
 	n.see()
@@ -149,12 +149,11 @@ func TestLateNotice(t *testing.T) {
 	}
 	n.samples(10, .1, .1)
 	if w := n.why(); w.Measured != 2 || w.Held != 1 {
-		t.Errorf("measured %d, held %d; want 2 and the one whose notice makes no sense", w.Measured, w.Held)
+		t.Errorf("got measured %d, held %d; want 2 and the one with the contradictory notice", w.Measured, w.Held)
 	}
 }
 
-// TestHeldPodsStopTheEstimator: what an init container takes is neither the cost of
-// a pod nor a load beside it.
+// TestHeldPodsStopTheEstimator: usage of an init container is neither a pod's cost nor a base load.
 func TestHeldPodsStopTheEstimator(t *testing.T) {
 	n := newNode(t, config())
 	n.see()
@@ -165,7 +164,7 @@ func TestHeldPodsStopTheEstimator(t *testing.T) {
 	n.samples(50, .6, .1)
 	after := n.last()
 	if after.Channels[0].Capacity != before.Capacity || after.Channels[0].Cost != before.Cost || !after.Flags.Churn {
-		t.Errorf("an init container of 5 s: %+v, before %+v", after.Channels[0], before)
+		t.Errorf("after an init container of 5 s: got %+v, want %+v", after.Channels[0], before)
 	}
 }
 
@@ -191,8 +190,7 @@ func TestTeardownIsBridged(t *testing.T) {
 	}
 }
 
-// One pull of an image counts as four starts, not as a hundred, and a start of a
-// minute as none.
+// An image pull counts as four starts, not as a hundred, and a start of a minute is ignored.
 func TestSlowStartIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		after time.Duration
@@ -204,7 +202,7 @@ func TestSlowStartIsBounded(t *testing.T) {
 		n.at = n.at.Add(tt.after)
 		n.see(pod(1, agent.PodRunning, 1))
 		if got := n.p.State().Pace.Startup; !near(got, tt.want, 1e-9) {
-			t.Errorf("a start of %v makes the mean %v, want %v", tt.after, got, tt.want)
+			t.Errorf("start of %v: got mean %v, want %v", tt.after, got, tt.want)
 		}
 	}
 }
@@ -237,9 +235,9 @@ func TestPodStateString(t *testing.T) {
 	}
 }
 
-// TestToldPodsAgainMakeNoGarbage: a node that starts pods is told all of them several times
-// a second.
-func TestToldPodsAgainMakeNoGarbage(t *testing.T) {
+// TestRepeatedPodListsDoNotAllocate: a node that starts pods gets the whole list several times a
+// second.
+func TestRepeatedPodListsDoNotAllocate(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(20, .1, .1)
 	var keys []reserve.PodKey
@@ -259,8 +257,8 @@ func TestToldPodsAgainMakeNoGarbage(t *testing.T) {
 	}
 }
 
-// TestPodsKeepTheirRecords: pods come and go at all places of the list, beside a twin that
-// remembers since when each has run.
+// TestPodsKeepTheirRecords: pods are inserted and removed anywhere in the list, beside a reference that
+// remembers each pod's start.
 func TestPodsKeepTheirRecords(t *testing.T) {
 	n := newNode(t, config())
 	random := rand.New(rand.NewPCG(1, 2))
@@ -281,14 +279,14 @@ func TestPodsKeepTheirRecords(t *testing.T) {
 			}
 		}
 		ran = want
-		told := slices.Clone(pods)
-		random.Shuffle(len(told), func(i, j int) { told[i], told[j] = told[j], told[i] })
-		n.see(told...)
+		shuffled := slices.Clone(pods)
+		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		n.see(shuffled...)
 		var got []agent.Pod
 		for _, r := range n.p.State().Pods {
 			got = append(got, r.Pod)
 			if !r.RanAt.Equal(ran[r.Key]) {
-				t.Fatalf("pod %d ran at %v, want %v", r.Key, r.RanAt, ran[r.Key])
+				t.Fatalf("pod %d: got start %v, want %v", r.Key, r.RanAt, ran[r.Key])
 			}
 		}
 		if diff := cmp.Diff(pods, got); diff != "" {

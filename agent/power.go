@@ -42,8 +42,8 @@ type powerState struct {
 }
 
 // Power takes the node's power as of a time: the mean since the last call. The next
-// report carries it. One of no known quality means that nothing is known any more. A
-// power that is none is a *field.Error and changes nothing.
+// report carries it. A power without a quality means that it is unknown from then on. An
+// invalid power is a *field.Error and changes nothing.
 func (p *Pipeline) Power(at time.Time, power energy.Power) error {
 	if err := power.Validate(); err != nil {
 		if bad := field.By(err, "energy"); bad != nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// measured is the power of a node of four cores, one of which is busy.
+// measured returns the power of a node with one of four cores busy.
 func measured() energy.Power {
 	return energy.Power{Quality: energy.Measured, Watts: 60, SD: .5, Max: 120, Idle: 40, Marginal: 20, Busy: 1, Cores: 4, Joules: 1234.5}
 }
 
-// power tells a node its power.
+// power passes a power to a node.
 func (n *node) power(p energy.Power) {
 	n.t.Helper()
 	if err := n.p.Power(n.at, p); err != nil {
@@ -34,12 +34,12 @@ func TestReportsCarryThePower(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(10, .25, .1)
 	if r := n.last(); r.Power != (energy.Power{}) || r.PodCores != nil || r.PodWatts != nil {
-		t.Errorf("nobody told of power: %+v", r)
+		t.Errorf("no power was measured: got %+v", r)
 	}
 	n.power(measured())
 	n.samples(10, .25, .1)
 	if d := cmp.Diff(measured(), n.last().Power); d != "" {
-		t.Errorf("power (-told +reported):\n%s", d)
+		t.Errorf("power (-measured +reported):\n%s", d)
 	}
 	for _, q := range []energy.Quality{energy.None, energy.Measured + 1, 255} {
 		unknown := measured()
@@ -52,20 +52,20 @@ func TestReportsCarryThePower(t *testing.T) {
 	}
 }
 
-func TestPodsPowerRidesOnTheNextReport(t *testing.T) {
+func TestPodPowerIsInTheNextReport(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(10, .25, .1)
 	n.list(2, 5, 7)
 	n.samples(10, .25, .1)
-	told := []agent.PodPower{{Pod: 7, Cores: 1.5, Watts: 30}, {Pod: 9, Cores: 2, Watts: 4}, {Pod: 2, Cores: agent.LeastCores}}
-	given := slices.Clone(told)
-	if err := n.p.PodPower(n.at, told); err != nil {
+	measured := []agent.PodPower{{Pod: 7, Cores: 1.5, Watts: 30}, {Pod: 9, Cores: 2, Watts: 4}, {Pod: 2, Cores: agent.LeastCores}}
+	given := slices.Clone(measured)
+	if err := n.p.PodPower(n.at, measured); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(given, told); d != "" {
-		t.Errorf("the argument is another:\n%s", d)
+	if d := cmp.Diff(given, measured); d != "" {
+		t.Errorf("the argument was modified:\n%s", d)
 	}
-	told[0].Cores = 99 // what was told is the pipeline's
+	measured[0].Cores = 99 // the pipeline has its own copy
 	n.reports = nil
 	n.samples(20, .25, .1)
 	for i, r := range n.reports {
@@ -74,13 +74,13 @@ func TestPodsPowerRidesOnTheNextReport(t *testing.T) {
 			cores, watts = []float32{agent.LeastCores, 0, 1.5}, []float32{0, 0, 30}
 		}
 		if !slices.Equal(r.Pods, []reserve.PodKey{2, 5, 7}) || !slices.Equal(r.PodCores, cores) || !slices.Equal(r.PodWatts, watts) {
-			t.Errorf("report %d of %v has %v cores and %v W", i, r.Pods, r.PodCores, r.PodWatts)
+			t.Errorf("report %d of %v: got %v cores and %v W", i, r.Pods, r.PodCores, r.PodWatts)
 		}
 	}
 	if len(n.reports) < 2 {
 		t.Errorf("%d reports", len(n.reports))
 	}
-	// Where no pod counts they wait for one that does.
+	// Without a counted pod they wait until one is counted.
 	n.list()
 	n.reports = nil
 	if err := n.p.PodPower(n.at, []agent.PodPower{{Pod: 3, Cores: 1}}); err != nil {
@@ -90,22 +90,22 @@ func TestPodsPowerRidesOnTheNextReport(t *testing.T) {
 	n.list(3)
 	n.samples(1, .25, .1)
 	if r := n.last(); !slices.Equal(r.PodCores, []float32{1}) || !slices.Equal(r.PodWatts, []float32{0}) {
-		t.Errorf("pod 3 has %v cores and %v W", r.PodCores, r.PodWatts)
+		t.Errorf("pod 3: got %v cores and %v W", r.PodCores, r.PodWatts)
 	}
 }
 
-// TestPowerOfPodsToCome: pods that a report counts are no more in flight, so that what
-// they take is in its power, though that was measured without them, or with some.
-func TestPowerOfPodsToCome(t *testing.T) {
+// TestPowerOfPendingPods: pods that a report counts are no longer in flight, so the report's power
+// includes them even if it was measured without them, or with only some.
+func TestPowerOfPendingPods(t *testing.T) {
 	for name, tt := range map[string]struct {
-		before, now, late int // pods while power was measured, at its end, and since
+		before, now, late int // pods while power was measured, at its end, and now
 		change            func(*energy.Power)
-		want              func(c float64) (watts, busy float64) // c cores a pod
+		want              func(c float64) (watts, busy float64) // c is cores per pod
 	}{
 		"none":                 {2, 2, 2, nil, func(float64) (float64, float64) { return 60, 1 }},
-		"one that came since":  {0, 0, 1, nil, func(c float64) (float64, float64) { return 60 + 20*c, 1 + c }},
-		"two came halfway":     {0, 2, 2, nil, func(c float64) (float64, float64) { return 60 + 20*c, 1 + c }},
-		"one that went since":  {1, 1, 0, func(p *energy.Power) { p.Busy, p.Watts = 3, 100 }, func(c float64) (float64, float64) { return 100 - 20*c, 3 - c }},
+		"one started since":    {0, 0, 1, nil, func(c float64) (float64, float64) { return 60 + 20*c, 1 + c }},
+		"two started halfway":  {0, 2, 2, nil, func(c float64) (float64, float64) { return 60 + 20*c, 1 + c }},
+		"one ended since":      {1, 1, 0, func(p *energy.Power) { p.Busy, p.Watts = 3, 100 }, func(c float64) (float64, float64) { return 100 - 20*c, 3 - c }},
 		"no less than idle":    {4, 4, 0, func(p *energy.Power) { p.Watts = 41 }, func(float64) (float64, float64) { return 40, 0 }},
 		"below its own idle":   {4, 4, 0, func(p *energy.Power) { p.Watts = 39 }, func(float64) (float64, float64) { return 39, 0 }},
 		"no more than cores":   {0, 0, 4, nil, func(c float64) (float64, float64) { return 60 + 3*20, 1 + 4*c }},
@@ -113,7 +113,7 @@ func TestPowerOfPodsToCome(t *testing.T) {
 		"more busy than cores": {0, 0, 1, func(p *energy.Power) { p.Busy = 5 }, func(c float64) (float64, float64) { return 60, 5 + c }},
 		"bounded":              {0, 0, 4, func(p *energy.Power) { p.Watts, p.Marginal, p.Max = 999_999, 999_999, 1e6 }, func(c float64) (float64, float64) { return 1e6, 1 + 4*c }},
 	} {
-		for _, size := range []float64{4, 6} { // a part of which a pod takes
+		for _, size := range []float64{4, 6} { // of which a pod takes a part
 			t.Run(fmt.Sprintf("%s/size=%g", name, size), func(t *testing.T) {
 				config := config()
 				config.Channels[0].Size = size
@@ -141,13 +141,13 @@ func TestPowerOfPodsToCome(t *testing.T) {
 					flags |= energy.Projected
 				}
 				if !near(r.Power.Watts, watts, 1e-9) || !near(r.Power.Busy, busy, 1e-9) || r.Power.Flags != flags {
-					t.Errorf("%g W with %g cores busy (%v), want %g W, %g cores (%v)", r.Power.Watts, r.Power.Busy, r.Power.Flags, watts, busy, flags)
+					t.Errorf("got %g W with %g cores busy (%v), want %g W, %g cores (%v)", r.Power.Watts, r.Power.Busy, r.Power.Flags, watts, busy, flags)
 				}
 				w, _ := n.p.Why()
 				if w.Power == nil || !near(w.Power.Projected, watts-p.Watts, 1e-9) || w.Power.Watts != r.Power.Watts || !near(w.Power.PodsMeasured, float64(tt.before+tt.now)/2, 1e-9) {
 					t.Errorf("why: %+v", w.Power)
 				}
-				// When they have loaded the node for as long as power was measured, it shows them.
+				// After as long a load as the measurement took, the power includes the pods.
 				n.power(p)
 				n.samples(10, .25, .1)
 				n.power(p)
@@ -160,11 +160,11 @@ func TestPowerOfPodsToCome(t *testing.T) {
 	}
 }
 
-func TestWhyTellsThePower(t *testing.T) {
+func TestWhyHasThePower(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(10, .25, .1)
 	if w, _ := n.p.Why(); w.Power != nil {
-		t.Errorf("nobody told of power: %+v", w.Power)
+		t.Errorf("no power was measured: got %+v", w.Power)
 	}
 	p := measured()
 	p.Flags = energy.Extrapolated
@@ -212,15 +212,15 @@ func TestPowerRefuses(t *testing.T) {
 	} {
 		n := newNode(t, config())
 		n.samples(10, .25, .1)
-		for range 2 { // the second time something is known that could be lost
+		for range 2 { // the second time there is a state that could be lost
 			before := marshal(t, n.p.State())
 			err := tt.give(n)
 			var bad *field.Error
 			if !errors.As(err, &bad) || bad.Field != tt.name || !errors.Is(err, agent.ErrInvalid) {
-				t.Errorf("%v, want a *field.Error of %s", err, tt.name)
+				t.Errorf("got error %v, want a *field.Error of %s", err, tt.name)
 			}
 			if marshal(t, n.p.State()) != before {
-				t.Errorf("%s: the state is another", tt.name)
+				t.Errorf("%s: the state changed", tt.name)
 			}
 			n.power(measured())
 			if err := n.p.PodPower(n.at, []agent.PodPower{{Pod: 1, Cores: 1}}); err != nil {
@@ -230,9 +230,9 @@ func TestPowerRefuses(t *testing.T) {
 	}
 }
 
-// TestPowerOfAStateGoesOn stops a node whose power is measured at many moments and goes
-// on from its stored state beside it.
-func TestPowerOfAStateGoesOn(t *testing.T) {
+// TestPowerOfAStateContinues stops a node with measured power at many moments and continues from its
+// stored state beside it.
+func TestPowerOfAStateContinues(t *testing.T) {
 	live := func(n *node, rng *rand.Rand, ticks int) {
 		for i := range ticks {
 			if rng.IntN(3) == 0 {
@@ -262,12 +262,12 @@ func TestPowerOfAStateGoesOn(t *testing.T) {
 			t.Fatalf("seed %d: the restored node differs:\n%s", seed, d)
 		}
 		if !slices.ContainsFunc(n.reports, func(r agent.Report) bool { return len(r.PodCores) > 0 && r.Power.Flags&energy.Projected != 0 }) {
-			t.Errorf("seed %d shows little", seed)
+			t.Errorf("seed %d covers too little", seed)
 		}
 	}
 }
 
-// A state is a copy, and so is what a pipeline made of it knows.
+// A state is a copy, and so is the state of a pipeline made from it.
 func TestStateOfPowerIsACopy(t *testing.T) {
 	n := newNode(t, config())
 	n.list(1)
@@ -309,8 +309,8 @@ func TestFromStateRejectsPower(t *testing.T) {
 	}
 }
 
-// TestPowerChangesNothingElse: a node that knows its power says the same as one that
-// does not, but for that.
+// TestPowerChangesNothingElse: apart from its power, a node with measured power reports the same as one
+// without.
 func TestPowerChangesNothingElse(t *testing.T) {
 	for seed := range uint64(5) {
 		n, m := newNode(t, config()), newNode(t, config())
@@ -340,8 +340,7 @@ func TestPowerChangesNothingElse(t *testing.T) {
 	}
 }
 
-// TestPowerOutOfTime: a time that goes back, as of a clock that is none, makes no
-// number of pods that is none.
+// TestPowerOutOfTime: a time that goes backwards must not lead to a negative number of pods.
 func TestPowerOutOfTime(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(10, .25, .1)

@@ -18,14 +18,14 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// following is a node that follows Pronto's signal.
+// following returns the config of a node that follows Pronto's signal.
 func following() agent.Config {
 	c := config()
 	c.Pronto = &pronto.Config{Window: 500 * time.Millisecond, Detector: pronto.DetectorConfig{Threshold: 5}}
 	return c
 }
 
-// restless samples a load that moves by less than what is a peak.
+// restless samples a load with changes smaller than a peak.
 func (n *node) restless(rng *rand.Rand, count int, cpu, memory float64) {
 	n.t.Helper()
 	for range count {
@@ -33,9 +33,9 @@ func (n *node) restless(rng *rand.Rand, count int, cpu, memory float64) {
 	}
 }
 
-// TestProntoFollowsTheSignal: avail is all or nothing by what a tracker beside says
-// of the same samples, whatever room there is, and a rejection that is raised or
-// withdrawn between two blocks is reported with the sample that did it.
+// TestProntoFollowsTheSignal: avail is all or nothing by an independent tracker of the same samples,
+// whatever room there is; a rejection that is raised or withdrawn between two blocks is reported with
+// the sample that caused it.
 func TestProntoFollowsTheSignal(t *testing.T) {
 	n := newNode(t, following())
 	beside, err := pronto.New(*following().Pronto)
@@ -50,7 +50,7 @@ func TestProntoFollowsTheSignal(t *testing.T) {
 		case i%50 == 34:
 			y[0], y[1] = .95, .6
 		case i > 300:
-			y[0] += .48 // full, in as far as one looks at the level
+			y[0] += .48 // full, by level alone
 		}
 		n.samples(1, y...)
 		s, err := beside.Step(n.at, y)
@@ -61,7 +61,7 @@ func TestProntoFollowsTheSignal(t *testing.T) {
 		if s.Reject != last {
 			turns++
 			if !r.SampledAt.Equal(n.at) {
-				t.Fatalf("sample %d turned the signal, the last report is %v old", i, n.at.Sub(r.SampledAt))
+				t.Fatalf("sample %d changed the signal, but the last report is %v old", i, n.at.Sub(r.SampledAt))
 			}
 		}
 		want := float64(agent.Unbounded)
@@ -74,12 +74,12 @@ func TestProntoFollowsTheSignal(t *testing.T) {
 		}
 	}
 	if rejected < 12*5 || rejected > 12*12 || turns < 20 {
-		t.Errorf("%d samples rejected in %d turns, want half a second of each of 12 peaks", rejected, turns)
+		t.Errorf("got %d rejected samples in %d changes, want half a second of each of 12 peaks", rejected, turns)
 	}
 }
 
-// TestProntoCountsNoRoom: to a scheduler the node takes pods up to slow start's line
-// or none, whether or not it is known what they take.
+// TestProntoCountsNoRoom: for a scheduler the node accepts pods up to the slow-start limit, or none,
+// whether or not their demand is predicted.
 func TestProntoCountsNoRoom(t *testing.T) {
 	n := newNode(t, following())
 	n.restless(rand.New(rand.NewPCG(3, 4)), 57, .9, .9)
@@ -90,22 +90,22 @@ func TestProntoCountsNoRoom(t *testing.T) {
 	accept := n.last()
 	for name, demand := range map[string]reserve.Demand{"typical": reserve.TypicalPod(), "known": known} {
 		if got := reserve.Fits(reject.Signal(), reserve.Flight{}, demand, reserve.Rules{}); got != reserve.NoRoom {
-			t.Errorf("a node that rejects answers %q to a %s pod", got, name)
+			t.Errorf("rejecting node: got %q for a %s pod", got, name)
 		}
 		if got := reserve.Slots(accept.Signal(), reserve.Flight{}, demand, reserve.Rules{}); got != 2 {
-			t.Errorf("a node that accepts takes %d %s pods at once, slow start lets 2", got, name)
+			t.Errorf("accepting node: got %d %s pods at once, want 2 by slow start", got, name)
 		}
 	}
 }
 
-// TestProntoExplains: the reason names the signal, its parts, and the direction that
-// decided, also while a rejection stands that a former sample raised.
+// TestProntoExplains: the explanation has the signal, its parts, and the deciding direction, also while
+// an earlier sample's rejection stands.
 func TestProntoExplains(t *testing.T) {
 	n := newNode(t, following())
 	rng := rand.New(rand.NewPCG(5, 6))
 	n.samples(1, .5, .3)
 	if w, _ := n.p.Why(); w.Pronto == nil || w.Pronto.Rejecting || w.Pronto.Last != nil || len(w.Pronto.Flags) != 0 || w.Pronto.Threshold != pronto.DefaultReject || w.Mode != agent.LimitingPronto {
-		t.Errorf("before the first block: %+v", w)
+		t.Errorf("before the first block: got %+v", w)
 	}
 	n.restless(rng, 56, .5, .3)
 	n.samples(1, .9, .5)
@@ -121,14 +121,14 @@ func TestProntoExplains(t *testing.T) {
 	if last == nil || !last.At.Equal(n.at) || last.R != p.R || !slices.Equal(last.Flags, p.Flags) || last.Flags[last.Direction] == 0 || len(last.Vector) != 2 {
 		t.Fatalf("%+v", last)
 	}
-	// The sample along the direction is its projection.
+	// The projection on the direction is the dot product.
 	if v := .9*last.Vector[0] + .5*last.Vector[1]; !near(v, p.Projection[last.Direction], 1e-12) {
-		t.Errorf("the sample along %v is %g, the projection %v", last.Vector, v, p.Projection)
+		t.Errorf("projection on %v: want %g, got %v", last.Vector, v, p.Projection)
 	}
 	raised := *last
 	n.restless(rng, 2, .5, .3)
 	if w, _ := n.p.Why(); !w.Pronto.Rejecting || !cmp.Equal(w.Pronto.Last, &raised) {
-		t.Errorf("while it stands: %+v", w.Pronto)
+		t.Errorf("while the rejection stands: got %+v", w.Pronto)
 	}
 	before, _ := n.p.Why()
 	shown := before.Pronto.Last.Flags[0]
@@ -139,11 +139,11 @@ func TestProntoExplains(t *testing.T) {
 	room := newNode(t, config())
 	room.samples(1, .5, .3)
 	if w, _ := room.p.Why(); w.Pronto != nil {
-		t.Errorf("without Pronto: %+v", w.Pronto)
+		t.Errorf("without Pronto: got %+v", w.Pronto)
 	}
 }
 
-// centred is a fleet's model of samples, as a node with Pronto gets it.
+// centred returns a fleet's model of samples as a node with Pronto gets it.
 func centred(t *testing.T, samples [][]float64, costs ...agent.Cost) agent.Fleet {
 	t.Helper()
 	m, err := svd.Update(svd.Model{}, samples, svd.Options{Centre: true})
@@ -153,12 +153,12 @@ func centred(t *testing.T, samples [][]float64, costs ...agent.Cost) agent.Fleet
 	return agent.Fleet{Schema: "test/v1" + agent.ProntoSchema, Model: m, Costs: costs, Nodes: 9}
 }
 
-// TestProntoLocal: what is pushed is the centred model of the samples as they were
-// measured, under a schema of its own.
+// TestProntoLocal: the pushed model is the centred model of the samples as measured, under its own
+// schema.
 func TestProntoLocal(t *testing.T) {
 	n := newNode(t, following())
 	if _, ok := n.p.Local(); ok {
-		t.Error("a model of nothing")
+		t.Error("got a model without samples")
 	}
 	samples := [][]float64{{.1, .5}, {.2, .4}, {.1, .9}, {.3, .3}, {.8, .1}, {.1, .2}, {.4, .4}, {0, 1}, {.5, .5}, {.6, .7}}
 	for _, y := range samples {
@@ -171,8 +171,8 @@ func TestProntoLocal(t *testing.T) {
 	}
 }
 
-// TestProntoAdopts: samples are projected on the directions that the fleet tells,
-// until it has been silent for long, and never where the node keeps to itself.
+// TestProntoAdopts: samples are projected on the fleet's directions until the fleet has been silent for
+// long, and never if the node is configured to use its own.
 func TestProntoAdopts(t *testing.T) {
 	f := centred(t, [][]float64{{.1, .2}, {.9, .1}, {.2, .2}, {.8, .3}}, agent.Cost{}, agent.Cost{})
 	axis := f.Model.VectorTo(nil, 0)
@@ -194,11 +194,11 @@ func TestProntoAdopts(t *testing.T) {
 		is, v := adopted()
 		along := len(v) > 0 && near(v[0], axis[0]*.45+axis[1]*.33, 1e-9)
 		if is == alone || along == alone {
-			t.Errorf("keeping to itself %v: adopted %v, projections %v, along %v", alone, is, v, axis)
+			t.Errorf("own directions only %v: got adopted %v, projections %v, along %v", alone, is, v, axis)
 		}
 		n.restless(rng, 10, .4, .3)
 		if is, _ := adopted(); is {
-			t.Errorf("keeping to itself %v: the silent fleet's directions are still in use", alone)
+			t.Errorf("own directions only %v: the silent fleet's directions are still in use", alone)
 		}
 	}
 }
@@ -227,11 +227,11 @@ func TestProntoRefusesFleets(t *testing.T) {
 	}
 	room := newNode(t, config())
 	if err := room.p.SetFleet(start, agent.Fleet{Schema: "test/v1", Model: good.Model}); err == nil {
-		t.Error("a node that counts room accepts a centred model")
+		t.Error("a node that counts room accepted a centred model")
 	}
 }
 
-// TestProntoAfterAGap: a level that changed while nothing was sampled is no peak.
+// TestProntoAfterAGap: a level that changed during a gap in the samples is no peak.
 func TestProntoAfterAGap(t *testing.T) {
 	for _, gap := range []time.Duration{0, 5 * time.Second} {
 		n := newNode(t, following())
@@ -244,8 +244,8 @@ func TestProntoAfterAGap(t *testing.T) {
 	}
 }
 
-// TestProntoOnAResizedMachine: shares of other sizes make other directions, but for a
-// change too small to tell.
+// TestProntoOnAResizedMachine: a resize resets the directions, since shares of other sizes differ,
+// unless the change is negligible.
 func TestProntoOnAResizedMachine(t *testing.T) {
 	for cores, forgets := range map[float64]bool{4.1: false, 8: true} {
 		n := newNode(t, following())
@@ -254,18 +254,18 @@ func TestProntoOnAResizedMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, ok := n.p.Local(); ok == forgets {
-			t.Errorf("%g cores: a model is left: %v", cores, ok)
+			t.Errorf("%g cores: got a model %v", cores, ok)
 		}
 		n.restless(rand.New(rand.NewPCG(1, 1)), 40, .1, .2)
 		if _, ok := n.p.Local(); !ok {
-			t.Errorf("%g cores: nothing was learnt since", cores)
+			t.Errorf("%g cores: nothing learned since", cores)
 		}
 	}
 }
 
-// TestProntoStateGoesOn stops a node at many moments and goes on from its stored
-// state beside the one that never stopped, through peaks and the fleet's words.
-func TestProntoStateGoesOn(t *testing.T) {
+// TestProntoStateContinues stops a node at many moments and continues from its stored state beside the
+// one that never stopped, through peaks and fleet models.
+func TestProntoStateContinues(t *testing.T) {
 	f := centred(t, [][]float64{{.1, .2}, {.9, .1}, {.2, .2}}, agent.Cost{Value: .7, SD: .1, Known: true}, agent.Cost{})
 	rejected := false
 	for stop := range 70 {
@@ -287,7 +287,7 @@ func TestProntoStateGoesOn(t *testing.T) {
 		}
 		n.reports = nil
 		for _, one := range []*node{n, m} {
-			one.pods(2) // reported at once, of the sample before
+			one.pods(2) // reported at once, with the sample before
 			rng := rand.New(rand.NewPCG(uint64(stop), 2))
 			one.restless(rng, 13, .4, .3)
 			one.samples(2, .95, .9)
@@ -327,7 +327,7 @@ func TestProntoStateRejects(t *testing.T) {
 	s.samples(5, .2, .2)
 	p, err := agent.FromState(following(), s.p.State())
 	if err != nil {
-		t.Fatalf("a node that counted room and now follows the signal: %v", err)
+		t.Fatalf("node that counted room and now follows the signal: got error %v", err)
 	}
 	if r, ok, err := p.Sample(s.at.Add(time.Second), []float64{.2, .2}); err != nil || ok && r.Avail != agent.Unbounded {
 		t.Errorf("%+v, %v", r, err)
@@ -348,22 +348,22 @@ func TestProntoConfigRejects(t *testing.T) {
 	}
 }
 
-// TestProntoConfigIsACopy: neither the caller's config nor the one that is told
-// shares anything with the pipeline.
+// TestProntoConfigIsACopy: neither the caller's config nor the returned one shares memory with the
+// pipeline.
 func TestProntoConfigIsACopy(t *testing.T) {
 	c, influence := following(), .25
 	c.Pronto.Detector.Influence = &influence
 	n := newNode(t, c)
-	told := n.p.Config()
-	*told.Pronto.Detector.Influence, told.Pronto.Reject = 0, 1
+	config := n.p.Config()
+	*config.Pronto.Detector.Influence, config.Pronto.Reject = 0, 1
 	influence, c.Pronto.Reject = 1, 1
 	if got := n.p.Config().Pronto; *got.Detector.Influence != .25 || got.Reject != 0 {
 		t.Errorf("%+v, influence %g", got, *got.Detector.Influence)
 	}
 }
 
-// FuzzRejection gives a pipeline that follows the signal any inputs; halfway a second
-// one goes on from its stored state and has to say the same.
+// FuzzRejection passes arbitrary inputs to a pipeline that follows the signal; halfway a second one
+// continues from its stored state and must report the same.
 func FuzzRejection(f *testing.F) {
 	f.Add([]byte{5, 10, 200, 3, 255, 60, 0, 1, 90, 85, 20, 20, 85, 20, 20, 2, 15, 90, 85, 240, 20})
 	f.Add(slices.Repeat([]byte{85, 250, 10, 85, 10, 250, 86, 100, 90}, 9))
@@ -380,12 +380,12 @@ func FuzzRejection(f *testing.F) {
 			before := marshal(t, one.p.State())
 			r, ok, err := one.next(in[i], in[i+1], in[i+2])
 			if err != nil && marshal(t, one.p.State()) != before {
-				t.Fatalf("%v changed the state", err)
+				t.Fatalf("error %v, but the state changed", err)
 			}
 			if two != nil {
-				twin, alsoOK, alsoErr := two.next(in[i], in[i+1], in[i+2])
-				if ok != alsoOK || (err == nil) != (alsoErr == nil) || ok && cmp.Diff(r, twin) != "" {
-					t.Fatalf("the restored pipeline says %+v, %v, want %+v, %v", twin, alsoErr, r, err)
+				second, alsoOK, alsoErr := two.next(in[i], in[i+1], in[i+2])
+				if ok != alsoOK || (err == nil) != (alsoErr == nil) || ok && cmp.Diff(r, second) != "" {
+					t.Fatalf("restored pipeline: got %+v, %v, want %+v, %v", second, alsoErr, r, err)
 				}
 			}
 			if !ok || err != nil {
@@ -399,9 +399,8 @@ func FuzzRejection(f *testing.F) {
 	})
 }
 
-// TestRefusedSamplesChangeNothing: what the pipeline, the filter or Pronto's signal refuses is
-// refused before any of them takes a step, also by a pipeline of a state that was put together
-// from two moments.
+// TestRefusedSamplesChangeNothing: a sample that the pipeline, the filter or Pronto's signal refuses is
+// refused before any of them advances, also by a pipeline whose state mixes two moments.
 func TestRefusedSamplesChangeNothing(t *testing.T) {
 	c := following()
 	n := newNode(t, c)
@@ -419,12 +418,12 @@ func TestRefusedSamplesChangeNothing(t *testing.T) {
 		at time.Time
 		y  []float64
 	}{
-		"no number":               {n.p, n.at.Add(time.Second), []float64{math.NaN(), .1}},
-		"beyond full":             {n.p, n.at.Add(time.Minute), []float64{.1, 1.5}},
-		"too few":                 {n.p, n.at.Add(time.Minute), []float64{.1}},
-		"too early":               {n.p, n.at, []float64{.1, .1}},
-		"too early for Pronto":    {mixed, earlier.At.Add(time.Second), []float64{.1, .1}},
-		"late, but too early too": {mixed, earlier.At.Add(3 * time.Second), []float64{.1, .1}},
+		"not a number":                   {n.p, n.at.Add(time.Second), []float64{math.NaN(), .1}},
+		"beyond full":                    {n.p, n.at.Add(time.Minute), []float64{.1, 1.5}},
+		"too few":                        {n.p, n.at.Add(time.Minute), []float64{.1}},
+		"too early":                      {n.p, n.at, []float64{.1, .1}},
+		"too early for Pronto":           {mixed, earlier.At.Add(time.Second), []float64{.1, .1}},
+		"late, but too early for Pronto": {mixed, earlier.At.Add(3 * time.Second), []float64{.1, .1}},
 	} {
 		before := test.p.State()
 		_, due, err := test.p.Sample(test.at, test.y)

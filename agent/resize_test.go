@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// TestResizeKeepsCosts plugs 12 cores into a node of 4 whose pods take .6 of one:
-// they take it still, and four times as many fit.
+// TestResizeKeepsCosts adds 12 cores to a node of 4 whose pods take .6 of a core each: they still do,
+// and four times as many fit.
 func TestResizeKeepsCosts(t *testing.T) {
 	n := newNode(t, config())
 	n.run(rand.New(rand.NewPCG(1, 1)), 600, .05, .15)
@@ -23,7 +23,7 @@ func TestResizeKeepsCosts(t *testing.T) {
 	cost := func() (cores, bytes agent.Cost) {
 		l, ok := n.p.Local()
 		if !ok {
-			t.Fatal("nothing to push")
+			t.Fatal("no model to push")
 		}
 		return l.Costs[0], l.Costs[1]
 	}
@@ -35,15 +35,15 @@ func TestResizeKeepsCosts(t *testing.T) {
 	after := n.last()
 	gotCores, gotBytes := cost()
 	if !near(gotCores.Value, cores.Value, .02) || !gotCores.Known || !near(gotBytes.Value, bytes.Value, .02*bytes.Value) {
-		t.Errorf("costs of %v and %v, before %v and %v", gotCores, gotBytes, cores, bytes)
+		t.Errorf("got costs %v and %v, want %v and %v", gotCores, gotBytes, cores, bytes)
 	}
 	if got, want := after.Channels[0].Capacity, 1-(1-before.Channels[0].Capacity)/4; !near(got, want, .01) {
 		t.Errorf("capacity %.3f, want %.3f", got, want)
 	}
-	if ratio := after.Avail / before.Avail; ratio < 3.5 || ratio > 6 { // beside many pods less is kept for a large one
+	if ratio := after.Avail / before.Avail; ratio < 3.5 || ratio > 6 { // with many pods, less is kept free for a large one
 		t.Errorf("offers %.1f pods, %.1f before", after.Avail, before.Avail)
 	}
-	// And back.
+	// Back to the former size.
 	if err := n.p.Resize([]float64{4, 16e9}); err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestResizeKeepsCosts(t *testing.T) {
 	}
 }
 
-// A fresh node's first guess is a pod a core of the cores that it has by now, and
-// the fleet's cost is one in cores.
+// A fresh node's first guess is one pod per core of its present cores, and the fleet's cost is in
+// cores.
 func TestResizeMovesPriorAndFleet(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(10, .1, .1)
@@ -64,7 +64,7 @@ func TestResizeMovesPriorAndFleet(t *testing.T) {
 	n.samples(20, .1, .1)
 	c := n.last().Channels
 	if c[0].Cost != 1./16 || c[1].Cost != 1./16 { // memory: an eighth of 16 GB
-		t.Errorf("costs %v and %v of a pod, want 1/16 each", c[0].Cost, c[1].Cost)
+		t.Errorf("got costs %v and %v, want 1/16 each", c[0].Cost, c[1].Cost)
 	}
 	f := fleet(t, [][]float64{{.1, .1}}, agent.Cost{Value: 2, SD: 0, Known: true}, agent.Cost{})
 	if err := n.p.SetFleet(n.at, f); err != nil {
@@ -75,13 +75,13 @@ func TestResizeMovesPriorAndFleet(t *testing.T) {
 	}
 	n.samples(10, .1, .1)
 	if got := n.last().Channels[0].Cost; got != .25 {
-		t.Errorf("the fleet's 2 cores are %v of 8", got)
+		t.Errorf("got %v for the fleet's 2 cores of 8", got)
 	}
 }
 
-// TestResizeForgetsTheLoadOfAnotherMachine: the typical load is learnt anew where
-// the machine has really changed, and not where its memory has by a little.
-func TestResizeForgetsTheLoadOfAnotherMachine(t *testing.T) {
+// TestResizeResetsTheTypicalLoad: the typical load is learned again after a real change of the machine,
+// and kept after a small change of its memory.
+func TestResizeResetsTheTypicalLoad(t *testing.T) {
 	for _, tt := range []struct {
 		sizes []float64
 		kept  bool
@@ -92,10 +92,10 @@ func TestResizeForgetsTheLoadOfAnotherMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, ok := n.p.Local(); ok != tt.kept {
-			t.Errorf("sizes %v: a model to push: %v", tt.sizes, ok)
+			t.Errorf("sizes %v: got a model to push %v", tt.sizes, ok)
 		}
 		if got, want := len(n.p.State().Block), 2*5; got != want {
-			t.Errorf("sizes %v: %d values of the block are left, want %d", tt.sizes, got, want)
+			t.Errorf("sizes %v: got %d values of the block, want %d", tt.sizes, got, want)
 		}
 		n.samples(10, .125, .2)
 		if _, ok := n.p.Local(); !ok {
@@ -119,9 +119,8 @@ func TestResizeRefuses(t *testing.T) {
 	}
 }
 
-// A node that was resized again and again goes on from its stored state as one
-// that never stopped.
-func TestResizedStateGoesOn(t *testing.T) {
+// A node that was resized repeatedly continues from its stored state as one that never stopped.
+func TestResizedStateContinues(t *testing.T) {
 	n := newNode(t, config())
 	n.run(rand.New(rand.NewPCG(3, 3)), 60, .1, .15)
 	for _, cores := range []float64{7, 3, 11, 16} {

@@ -18,7 +18,7 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-// What memory alone would hold, whatever the CPU says.
+// TestMemoryRoom checks the room by memory alone, whatever the CPU's state.
 func TestMemoryRoom(t *testing.T) {
 	cpu := agent.ChannelReport{Name: agent.CPU, Usage: 1, Cost: .25}
 	memory := func(usage, cost, sd float64) []agent.ChannelReport {
@@ -32,24 +32,24 @@ func TestMemoryRoom(t *testing.T) {
 		want     float64
 	}{
 		{"half empty", memory(.5, .0625, 0), agent.CPU, -3, 8},
-		{"the cost is doubted", memory(.5, .0625, .0625), agent.CPU, -3, 4},
+		{"the cost is uncertain", memory(.5, .0625, .0625), agent.CPU, -3, 4},
 		{"full", memory(.99, .001, 0), agent.CPU, -3, 0},
 		{"overfull", memory(1.5, .1, 0), agent.CPU, -3, 0},
 		{"not measured", []agent.ChannelReport{cpu}, agent.CPU, -3, 0},
-		{"a cost that is no cost", memory(.5, 0, 0), agent.CPU, -3, 0},
+		{"a cost of zero", memory(.5, 0, 0), agent.CPU, -3, 0},
 		{"memory bounds the room", memory(.5, .0625, 0), agent.Memory, .5, .5},
-		{"memory bounds the room, which an allowance raised", memory(.75, .0625, 0), agent.Memory, 6, 4},
+		{"memory bounds the room raised by an allowance", memory(.75, .0625, 0), agent.Memory, 6, 4},
 	} {
 		r := agent.Report{Channels: test.channels, Limiting: test.limiting, Avail: test.avail}
 		if got := r.Signal().MemoryRoom; got != test.want {
-			t.Errorf("%s: room for %g pods, want %g", test.name, got, test.want)
+			t.Errorf("%s: got room for %g pods, want %g", test.name, got, test.want)
 		}
 	}
 }
 
-// TestSignalHeedsOptions: rooms are counted in the cautious cost of the node's own options, and
-// a channel is full from where these say.
-func TestSignalHeedsOptions(t *testing.T) {
+// TestSignalUsesOptions: rooms are counted in the cautious cost of the node's own options, which also
+// set the level from which a channel is full.
+func TestSignalUsesOptions(t *testing.T) {
 	r := agent.Report{Limiting: agent.CPU, Channels: []agent.ChannelReport{
 		{Name: agent.CPU, Usage: .2, Cost: .25, CostSD: .1, Unit: 1. / 8},
 		{Name: agent.Memory, Usage: .9, Cost: .05, CostSD: .05, Unit: 1e-10},
@@ -66,11 +66,11 @@ func TestSignalHeedsOptions(t *testing.T) {
 	} {
 		s := r.SignalWith(test.options)
 		if cpu, memory := s.Rooms[reserve.CPU].Cost, s.Rooms[reserve.Memory].Cost; !near(cpu, test.cpu, 1e-9) || !near(memory, test.memory, 1e-9) || !near(s.MemoryRoom, test.room, 1e-9) {
-			t.Errorf("%s: costs %g and %g, room for %g in memory; want %g, %g and %g", name, cpu, memory, s.MemoryRoom, test.cpu, test.memory, test.room)
+			t.Errorf("%s: got costs %g and %g and memory room %g; want %g, %g and %g", name, cpu, memory, s.MemoryRoom, test.cpu, test.memory, test.room)
 		}
 	}
 	r.Channels[1].Usage = 1
 	if s := r.SignalWith(capacity.AvailOptions{Saturation: capacity.NeverSaturated}); s.MemoryRoom != 0 {
-		t.Errorf("room for %g pods in full memory", s.MemoryRoom)
+		t.Errorf("full memory: got room for %g pods, want 0", s.MemoryRoom)
 	}
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// TestStateGoesOn stops a node at many moments, stores its state as JSON, and
-// goes on from there beside the node that never stopped.
-func TestStateGoesOn(t *testing.T) {
+// TestStateContinues stops a node at many moments, stores its state as JSON, and continues from it
+// beside the node that never stopped.
+func TestStateContinues(t *testing.T) {
 	f := fleet(t, [][]float64{{.5, .1}}, agent.Cost{Value: .7, SD: .1, Known: true}, agent.Cost{})
 	for seed := range uint64(30) {
 		n := newNode(t, config())
@@ -50,7 +50,7 @@ func TestStateGoesOn(t *testing.T) {
 	}
 }
 
-// TestStateIsACopy runs the node on under a state taken before.
+// TestStateIsACopy continues the node after its state was taken.
 func TestStateIsACopy(t *testing.T) {
 	n := newNode(t, config())
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -119,8 +119,7 @@ func TestFromStateRejects(t *testing.T) {
 	}
 }
 
-// other is an estimator of another name than the default one, modelled the rule that
-// takes the model's equation.
+// other is an estimator with a non-default name; modelled is a rule that uses the model's equation.
 const (
 	other    pipeline.Method = "other"
 	modelled pipeline.Rule   = "modelled"

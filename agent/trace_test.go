@@ -11,9 +11,9 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// TestGolden keeps every number of the reports of a node on which pods come and go
-// by chance, start through init containers, stop and end, while the machine and the
-// fleet change. What is not meant to change decisions must leave it as it is.
+// TestGolden records every number of the reports of a node whose pods start randomly, through init
+// containers, stop and end, while the machine and the fleet change. A change that should not affect
+// decisions must leave the trace as it is.
 func TestGolden(t *testing.T) {
 	n := newNode(t, config())
 	var trace strings.Builder
@@ -56,8 +56,7 @@ func TestGolden(t *testing.T) {
 	golden(t, "reports.golden", trace.String())
 }
 
-// exact is a report with all that it says, to ten digits: the last bits are the
-// architecture's.
+// exact formats a report completely, to ten digits: the last bits depend on the architecture.
 func exact(r agent.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v #%d avail %.10g allowance %.10g k %.10g %s saturated %v %+v %v",

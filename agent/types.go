@@ -83,7 +83,7 @@ type ChannelReport struct {
 // what a pod takes of the channel. A measured cost has a standard deviation.
 func (c *ChannelReport) Assumed() bool { return c.CostSD == 0 }
 
-// Flags are the doubts that ride with a Report.
+// Flags qualify a Report: each is a reason to trust its figures less.
 type Flags struct {
 	// Churn: containers are starting or stopping; the estimator trusts what it reads
 	// less.

@@ -13,15 +13,15 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// follow has a pod come each of so many times, two at once, each bound a second before it
-// runs and told to take what told says. All run for life, but the first ones.
-func (n *node) follow(times int, life time.Duration, told func(i int) profile.Demand) {
+// follow starts pods at so many times, two at once, each bound a second before with the demand that
+// predict returns. All but the first run for life.
+func (n *node) follow(times int, life time.Duration, predict func(i int) profile.Demand) {
 	n.t.Helper()
 	next := reserve.PodKey(100)
 	for i := range times {
 		came := []reserve.PodKey{next, next + 1}
 		for j, k := range came {
-			n.p.Bound(n.at, agent.Bind{Pod: k, InitsKnown: true, Demand: told(2*i + j)})
+			n.p.Bound(n.at, agent.Bind{Pod: k, InitsKnown: true, Demand: predict(2*i + j)})
 		}
 		next += 2
 		n.samples(10, .4, .1)
@@ -34,23 +34,23 @@ func (n *node) follow(times int, life time.Duration, told func(i int) profile.De
 	n.samples(10, .4, .1)
 }
 
-// begin has two more pods come that go on.
-func (n *node) begin(told func(i int) profile.Demand) {
+// begin starts two more pods, which keep running.
+func (n *node) begin(predict func(i int) profile.Demand) {
 	n.t.Helper()
 	came := []reserve.PodKey{9000, 9001}
 	for i, k := range came {
-		n.p.Bound(n.at, agent.Bind{Pod: k, InitsKnown: true, Demand: told(i)})
+		n.p.Bound(n.at, agent.Bind{Pod: k, InitsKnown: true, Demand: predict(i)})
 	}
 	n.samples(10, .4, .1)
 	n.list(append(n.podsNow, came...)...)
 	n.samples(5, .4, .1)
 }
 
-// TestShortLives: where pods live short the CPU has as much room for typical ones as if nothing had
-// been told, and what it has for known ones is told beside it.
+// TestShortLives: with short-lived pods the CPU has as much room for typical pods as without
+// predictions; its room for predicted pods is reported separately.
 func TestShortLives(t *testing.T) {
 	nothing := func(int) profile.Demand { return profile.Demand{} }
-	unlike := func(i int) profile.Demand { return sure([]float64{.05, .8}[i%2], 1e8) }
+	unlike := func(i int) profile.Demand { return certain([]float64{.05, .8}[i%2], 1e8) }
 	for _, c := range []struct {
 		name  string
 		cores float64
@@ -72,28 +72,28 @@ func TestShortLives(t *testing.T) {
 			plain.begin(nothing)
 			why, r, p := n.why(), n.last(), plain.last()
 			if got := why.Channels[0].Profiled; got != c.known {
-				t.Errorf("%v pods count as known to the CPU, want %v", got, c.known)
+				t.Errorf("got %v predicted pods on the CPU, want %v", got, c.known)
 			}
 			if same := near(r.Avail, p.Avail, .02); same != (c.known == 0) {
-				t.Errorf("%v pods fit, %v where nothing is told", r.Avail, p.Avail)
+				t.Errorf("got room for %v pods, want %v as without predictions", r.Avail, p.Avail)
 			}
 			if r.Channels[0].Room <= p.Channels[0].Room {
-				t.Errorf("known pods take as much room as typical ones: %v and %v are left", r.Channels[0].Room, p.Channels[0].Room)
+				t.Errorf("predicted pods take as much room as typical ones: got %v and %v", r.Channels[0].Room, p.Channels[0].Room)
 			}
 		})
 	}
 }
 
-// TestTypicalCPU: where pods live short and are predicted to take alike, a node offers what it
-// would if nothing had been told, and says so. Others count as what they take.
+// TestTypicalCPU: with short-lived pods of similar predicted usage a node has the room that it has
+// without predictions, and reports their typical usage. Other pods count with their predicted usage.
 func TestTypicalCPU(t *testing.T) {
 	nothing := func(int) profile.Demand { return profile.Demand{} }
 	all := func(d profile.Demand) func(int) profile.Demand { return func(int) profile.Demand { return d } }
 	turns := func(cores ...float64) func(int) profile.Demand {
-		return func(i int) profile.Demand { return sure(cores[i%len(cores)], 1e8) }
+		return func(i int) profile.Demand { return certain(cores[i%len(cores)], 1e8) }
 	}
-	doubted := sure(1, 1e8)
-	doubted.CPU.Confidence = .4
+	uncertain := certain(1, 1e8)
+	uncertain.CPU.Confidence = .4
 	off := config()
 	off.Allowance = capacity.AllowanceOptions{MostPerSlot: capacity.NoAllowance}
 	sized := func(cores float64) agent.Config {
@@ -105,7 +105,7 @@ func TestTypicalCPU(t *testing.T) {
 		name        string
 		config      agent.Config
 		life        time.Duration
-		told        func(int) profile.Demand
+		predict     func(int) profile.Demand
 		least, most float64
 	}{
 		{"a core for a second", config(), time.Second, turns(1), 1, 1},
@@ -116,45 +116,45 @@ func TestTypicalCPU(t *testing.T) {
 		{"unlike", config(), time.Second, turns(.5, 1.5), 0, 0},
 		{"for ten seconds", config(), 10 * time.Second, turns(1), 0, 0},
 		{"for ten seconds on 64 cores, where an allowance is more than a pod", sized(64), 10 * time.Second, turns(1), 0, 0},
-		{"hardly known", config(), time.Second, all(doubted), 0, 0},
-		{"nothing told", config(), time.Second, nothing, 0, 0},
+		{"low confidence", config(), time.Second, all(uncertain), 0, 0},
+		{"no prediction", config(), time.Second, nothing, 0, 0},
 		{"no allowance", off, time.Second, turns(1), 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n, plain := newNode(t, c.config), newNode(t, c.config)
-			n.follow(40, c.life, c.told)
+			n.follow(40, c.life, c.predict)
 			plain.follow(40, c.life, nothing)
 			r := n.last()
 			if !(r.TypicalCPU >= c.least-1e-9 && r.TypicalCPU <= c.most+1e-9) || n.why().Pace.TypicalCPU != r.TypicalCPU {
-				t.Errorf("typical are %v cores, want %v to %v; explained by %+v", r.TypicalCPU, c.least, c.most, n.why().Pace)
+				t.Errorf("got %v typical cores, want %v to %v; explanation %+v", r.TypicalCPU, c.least, c.most, n.why().Pace)
 			}
 			if r.Signal().TypicalCPU != r.TypicalCPU {
-				t.Errorf("of %v typical cores the signal has %v", r.TypicalCPU, r.Signal().TypicalCPU)
+				t.Errorf("report has %v typical cores, signal %v", r.TypicalCPU, r.Signal().TypicalCPU)
 			}
 			if known := n.why().Channels[0].Profiled; r.TypicalCPU > 0 && known != 0 {
-				t.Errorf("%v pods count as known", known)
+				t.Errorf("got %v predicted pods", known)
 			}
 			if r.TypicalCPU > 0 && !near(r.Avail, plain.last().Avail, .5) {
-				t.Errorf("%v pods fit, %v where nothing is told", r.Avail, plain.last().Avail)
+				t.Errorf("got room for %v pods, want %v as without predictions", r.Avail, plain.last().Avail)
 			}
 		})
 	}
 }
 
-// TestTypicalCPUGoesOn: a node that starts again knows what was typical.
-func TestTypicalCPUGoesOn(t *testing.T) {
+// TestTypicalCPUContinues: a restarted node keeps the typical usage.
+func TestTypicalCPUContinues(t *testing.T) {
 	n := newNode(t, config())
-	n.follow(40, time.Second, func(int) profile.Demand { return sure(1, 1e8) })
+	n.follow(40, time.Second, func(int) profile.Demand { return certain(1, 1e8) })
 	m, s := n.restarted()
 	if d := cmp.Diff(n.p.State(), m.p.State(), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("state (-stored +restored):\n%s", d)
 	}
 	m.samples(10, .4, .1)
 	if typicalCPU := m.last().TypicalCPU; typicalCPU != 1 {
-		t.Errorf("typical are %v cores, want 1", typicalCPU)
+		t.Errorf("got %v typical cores, want 1", typicalCPU)
 	}
 	s.Pace.Predicted.Squares = -1
 	if _, err := agent.FromState(n.p.Config(), s); err == nil {
-		t.Error("a negative square is taken")
+		t.Error("a negative square was accepted")
 	}
 }

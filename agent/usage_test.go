@@ -36,8 +36,7 @@ func batch(t *testing.T, l *agent.UsageLog, at time.Time) agent.UsageBatch {
 
 const second = time.Second
 
-// TestMemoryStalls: what a pod waited for memory is known from one reading that knew to
-// the next that does.
+// TestMemoryStalls: a pod's wait for memory is known between two readings that both have it.
 func TestMemoryStalls(t *testing.T) {
 	l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 5})
 	take := func(age time.Duration, known bool, stalled time.Duration) {
@@ -51,12 +50,12 @@ func TestMemoryStalls(t *testing.T) {
 	}
 	take(time.Second, false, 0)
 	send(time.Second)
-	take(30*time.Second, true, 5*time.Second) // of its life, or of more where it is older
+	take(30*time.Second, true, 5*time.Second) // since its start, or longer ago for an older pod
 	send(30 * time.Second)
 	take(31*time.Second, true, 5*time.Second)
 	take(60*time.Second, true, 9*time.Second)
 	send(60 * time.Second)
-	take(60*time.Second+time.Millisecond, true, 40*time.Second) // more than the time that passed
+	take(60*time.Second+time.Millisecond, true, 40*time.Second) // more than the elapsed time
 	take(130*time.Second, false, 0)
 	send(130 * time.Second)
 	for i, want := range []struct {
@@ -67,17 +66,17 @@ func TestMemoryStalls(t *testing.T) {
 			t.Errorf("window %d: waited %v, known %v, want %+v", i, w.MemoryStalled, w.MemoryPressure, want)
 		}
 	}
-	// One that runs backwards costs itself alone.
+	// A counter that runs backwards is dropped alone.
 	before := l.Dropped().Readings
 	take(140*time.Second, true, 40*time.Second)
 	take(150*time.Second, true, 39*time.Second)
 	if got := l.Dropped().Readings - before; got != 0 {
-		t.Errorf("%d readings dropped", got)
+		t.Errorf("got %d dropped readings", got)
 	}
 }
 
-// TestUsageWindows: a pod's first four readings and its last go at once, what is between
-// by the minute.
+// TestUsageWindows: a pod's first four readings and its last are sent at once, those between once a
+// minute.
 func TestUsageWindows(t *testing.T) {
 	l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 5})
 	at := func(s float64) time.Time { return start.Add(time.Duration(s * 1e9)) }
@@ -98,13 +97,13 @@ func TestUsageWindows(t *testing.T) {
 	}
 	take(2, agent.PodReading{CPU: second, Pressure: true, Stalled: second / 4, Memory: 90, MemoryPeak: 150})
 	if _, ok := l.Batch(at(5)); ok {
-		t.Error("a batch ahead of the acknowledgement of the one before")
+		t.Error("got a batch before the last one was acknowledged")
 	}
 	if again, ok := l.Unacknowledged(); !ok || cmp.Diff(want, again) != "" {
-		t.Errorf("under way: %+v", again)
+		t.Errorf("in flight: got %+v", again)
 	}
 	if l.Acknowledge(4, 1) || l.Acknowledge(5, 2) || !l.Acknowledge(5, 1) || l.Acknowledge(5, 1) {
-		t.Error("acknowledged what is not under way")
+		t.Error("acknowledged a batch that is not in flight")
 	}
 	later := agent.PodReading{CPU: 7 * second, Pressure: true, Stalled: second / 4, Throttled: second, Periods: 30, ThrottledPeriods: 10, OOMKills: 2}
 	full := later
@@ -133,12 +132,12 @@ func TestUsageWindows(t *testing.T) {
 		t.Error("two batches within a second")
 	}
 	if b := batch(t, l, at(11)); !b.Windows[0].Ended || b.Windows[0].CPU != 2 || b.Windows[0].Span != 300*time.Millisecond {
-		t.Errorf("at the end %+v", b)
+		t.Errorf("at the end: got %+v", b)
 	}
 }
 
-// TestUsageMinutes: whenever its pods are read, a node sends one batch a minute with a
-// window of each, and another node sends its at another second.
+// TestUsageMinutes: whenever its pods are read, a node sends one batch a minute with a window of each;
+// different nodes send at different seconds.
 func TestUsageMinutes(t *testing.T) {
 	const pods, minutes = 7, 10
 	seconds := map[int]bool{}
@@ -169,11 +168,11 @@ func TestUsageMinutes(t *testing.T) {
 		seconds[sent[0]%60] = true
 		for i, s := range sent {
 			if s != sent[0]+60*i {
-				t.Fatalf("node %d sent at the seconds %v", node, sent)
+				t.Fatalf("node %d: got batches at the seconds %v", node, sent)
 			}
 		}
 		if len(sent) < minutes-2 {
-			t.Errorf("node %d sent %d times in %d minutes", node, len(sent), minutes)
+			t.Errorf("node %d: got %d batches in %d minutes", node, len(sent), minutes)
 		}
 		for pod, all := range spans {
 			if len(all) < 3+len(sent) || all[4] < 30*second || all[4] >= 90*second {
@@ -188,16 +187,16 @@ func TestUsageMinutes(t *testing.T) {
 		}
 	}
 	if len(seconds) < 25 {
-		t.Errorf("60 nodes send at %d seconds of the minute", len(seconds))
+		t.Errorf("60 nodes: got batches at %d different seconds of the minute", len(seconds))
 	}
 }
 
-// TestUsageSums: whatever is lost on the way and sent again, the windows of a pod add
-// up to what its counters moved by. The twin keeps the readings.
+// TestUsageSums: whatever is lost and sent again, a pod's windows add up to the change of its counters.
+// The reference keeps all readings.
 func TestUsageSums(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 2))
 	l := usageLog(t, agent.UsageLogConfig{})
-	type twin struct {
+	type reference struct {
 		first, last agent.PodReading
 		firstAt     time.Time
 		lastAt      time.Time
@@ -206,12 +205,12 @@ func TestUsageSums(t *testing.T) {
 		millis      uint32
 		ended       bool
 	}
-	twins := map[reserve.PodKey]*twin{}
+	references := map[reserve.PodKey]*reference{}
 	at := start
 	drain := func() {
 		if b, ok := l.Batch(at); ok {
 			for _, w := range b.Windows {
-				tw := twins[w.Pod]
+				tw := references[w.Pod]
 				tw.cpu, tw.span, tw.periods = tw.cpu+w.CPU, tw.span+w.Span.Seconds(), tw.periods+w.Periods
 				tw.ended = tw.ended || w.Ended
 				for i, d := range w.Demand {
@@ -229,7 +228,7 @@ func TestUsageSums(t *testing.T) {
 	for step := range 3000 {
 		at = at.Add(time.Duration(1+rng.IntN(400)) * time.Millisecond)
 		var readings []agent.PodReading
-		for key, tw := range twins {
+		for key, tw := range references {
 			if tw.last.Ended || rng.IntN(4) > 0 {
 				continue
 			}
@@ -243,13 +242,13 @@ func TestUsageSums(t *testing.T) {
 		}
 		if step%20 == 0 && step < 2500 {
 			r := agent.PodReading{Pod: reserve.PodKey(step + 1), Age: time.Second, CPU: second / 3, AgeUnknown: rng.IntN(2) == 0}
-			twins[r.Pod] = &twin{first: r, last: r, firstAt: at, lastAt: at}
+			references[r.Pod] = &reference{first: r, last: r, firstAt: at, lastAt: at}
 			readings = append(readings, r)
 		}
 		l.Take(at, readings)
 		drain()
 	}
-	for _, tw := range twins { // what still runs ends
+	for _, tw := range references { // the running pods end
 		if !tw.last.Ended {
 			tw.last.Ended, tw.last.CPU = true, tw.last.CPU+second
 			l.Take(at.Add(second), []agent.PodReading{tw.last})
@@ -260,7 +259,7 @@ func TestUsageSums(t *testing.T) {
 		at = at.Add(2 * second)
 		drain()
 	}
-	for key, tw := range twins {
+	for key, tw := range references {
 		cpu, span, periods := tw.last.CPU, tw.lastAt.Sub(tw.firstAt), tw.last.Periods
 		if tw.first.AgeUnknown {
 			cpu -= tw.first.CPU
@@ -277,8 +276,8 @@ func TestUsageSums(t *testing.T) {
 	}
 }
 
-// TestUsageDrops counts what is lost: counters that run backwards or faster than any
-// machine, pods beyond the bound, windows of a profiler that stays away.
+// TestUsageDrops counts the losses: counters that run backwards or faster than any machine, pods over
+// the limit, windows during a long outage of the profiler.
 func TestUsageDrops(t *testing.T) {
 	l := usageLog(t, agent.UsageLogConfig{Most: 3})
 	take := func(s int, r agent.PodReading) {
@@ -288,7 +287,7 @@ func TestUsageDrops(t *testing.T) {
 	expect := func(windows, readings uint64) {
 		t.Helper()
 		if d := l.Dropped(); d.Windows != windows || d.Readings != readings {
-			t.Errorf("dropped %+v, want %d windows and %d readings", d, windows, readings)
+			t.Errorf("got dropped %+v, want %d windows and %d readings", d, windows, readings)
 		}
 	}
 	take(1, agent.PodReading{Pod: 1, CPU: second})
@@ -297,11 +296,11 @@ func TestUsageDrops(t *testing.T) {
 	take(3, agent.PodReading{Pod: 1, CPU: 5000 * second})
 	expect(0, 2)
 	take(4, agent.PodReading{Pod: 1, CPU: 5001 * second, Periods: 3})
-	take(5, agent.PodReading{Pod: 1, CPU: 5001 * second, Periods: 2}) // a limit's figures cost themselves
+	take(5, agent.PodReading{Pod: 1, CPU: 5001 * second, Periods: 2}) // the figures of a CPU limit are dropped alone
 	expect(0, 2)
 	b := batch(t, l, start.Add(5*second))
 	if w := b.Windows[0]; w.CPU != 2 || w.Span != 3*second || w.Periods != 3 {
-		t.Errorf("what was left: %+v", w)
+		t.Errorf("remaining window: got %+v", w)
 	}
 	for pod := reserve.PodKey(2); pod <= 4; pod++ {
 		take(6, agent.PodReading{Pod: pod})
@@ -321,14 +320,14 @@ func TestUsageDrops(t *testing.T) {
 	}
 }
 
-// TestUsageQuiet: a log is quiet where no batch is under way, Batch has none whenever it is
-// asked, and no pod is to be read for one of its first four times.
+// TestUsageQuiet: a log is quiet while no batch is in flight, Batch returns none at any time, and no
+// pod is due for one of its first four readings.
 func TestUsageQuiet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 3))
 	quiet := 0
 	for node := range 20 {
 		l := usageLog(t, agent.UsageLogConfig{Node: fmt.Sprintf("node-%d", node)})
-		reads := map[reserve.PodKey]int{} // of pods that have not ended
+		reads := map[reserve.PodKey]int{} // of running pods
 		for s := range 600 {
 			at := start.Add(time.Duration(s) * second)
 			var readings []agent.PodReading
@@ -355,7 +354,7 @@ func TestUsageQuiet(t *testing.T) {
 			_, underWay := l.Unacknowledged()
 			b, due := l.Batch(at.Add(time.Hour))
 			if want := !underWay && !due && !young; got != want {
-				t.Fatalf("node %d at %d s: quiet %v; a batch under way %v, one due %v %+v, a young pod %v", node, s, got, underWay, due, b, young)
+				t.Fatalf("node %d at %d s: quiet %v; batch in flight %v, batch due %v %+v, young pod %v", node, s, got, underWay, due, b, young)
 			}
 			if got {
 				quiet++
@@ -366,7 +365,7 @@ func TestUsageQuiet(t *testing.T) {
 		}
 	}
 	if quiet < 1000 {
-		t.Errorf("quiet for %d of 12,000 s", quiet)
+		t.Errorf("got %d quiet seconds of 12,000", quiet)
 	}
 }
 
@@ -408,7 +407,7 @@ func TestDemandBuckets(t *testing.T) {
 	end := func(i uint32) float64 { return .01 * (math.Pow(1.05, float64(i+1)) - 1) / .05 }
 	for i := range uint32(agent.DemandBuckets - 1) {
 		if got, next := agent.DemandBucket(end(i)*(1-1e-9)), agent.DemandBucket(end(i)*(1+1e-9)); got != i || next != i+1 {
-			t.Errorf("around %v: %d and %d, want %d and the next", end(i), got, next, i)
+			t.Errorf("around %v: got %d and %d, want %d and the next", end(i), got, next, i)
 		}
 	}
 	for cores, want := range map[float64]uint32{0: 0, -1: 0, 1e9: 175} {
@@ -417,7 +416,7 @@ func TestDemandBuckets(t *testing.T) {
 		}
 	}
 	if agent.DemandBucket(math.NaN()) != 0 || agent.DemandBucket(math.Inf(1)) != 175 {
-		t.Error("no bucket for what is no number")
+		t.Error("no bucket for NaN")
 	}
 }
 
@@ -437,13 +436,13 @@ func TestSteadyUsageLog(t *testing.T) {
 	}
 }
 
-// Time that a limit holds a pod up is stalled, as the kernel counts it, and no demand for
-// cores. Of four threads that are held up together the limit's time is counted four times,
-// and the stalled time once.
-func TestHeldUpIsNotDemand(t *testing.T) {
+// Time that a CPU limit throttles a pod counts as stalled, as in the kernel, and is no demand for
+// cores. If four threads are throttled together, the throttled time counts four times and the stalled
+// time once.
+func TestThrottlingIsNoDemand(t *testing.T) {
 	for _, test := range []struct {
 		stalled, throttled float64
-		periods            uint64 // of a tenth of a second, in which the limit was reached
+		periods            uint64 // periods of a tenth of a second in which the limit was reached
 		cores              float64
 	}{{.5, 0, 0, .7}, {.5, .3, 4, .4}, {.5, .5, 9, .2}, {.5, .45, 9, .25}, {.5, .8, 2, .5}, {.5, 4, 10, .2}} {
 		l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 1})

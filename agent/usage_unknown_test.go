@@ -11,10 +11,10 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// leap is by how much totals of pressure leap on some kernels: 2^32 ns.
+// leap is how far pressure totals jump on some kernels: 2^32 ns.
 const leap = 1 << 32
 
-// windowOf takes readings, each at its age, and returns the window of them all.
+// windowOf passes readings, each at its age, and returns the window of them all.
 func windowOf(t *testing.T, readings ...agent.PodReading) (agent.Window, agent.UsageDropped) {
 	t.Helper()
 	l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 1})
@@ -27,8 +27,8 @@ func windowOf(t *testing.T, readings ...agent.PodReading) (agent.Window, agent.U
 	return batch(t, l, at).Windows[0], l.Dropped()
 }
 
-// TestLeapsAreNoDemand has jobs of one second, .3 s of it on a CPU, some of which seem to
-// have waited for longer than they lived: how long is not known, and they took .3 cores.
+// TestLeapsAreNoDemand runs jobs of one second, .3 s of it on a CPU, some of which seem to have waited
+// longer than they lived: their wait is unknown, and they used .3 cores.
 func TestLeapsAreNoDemand(t *testing.T) {
 	for _, cores := range []float64{4, 16, 64} {
 		for job := range 20 {
@@ -53,8 +53,8 @@ func demandFor(cores float64, millis uint32) []profile.DemandTime {
 	return []profile.DemandTime{{Bucket: agent.DemandBucket(cores), Millis: millis}}
 }
 
-// TestFieldsAreBoundedApart: a field that leaps, runs backwards or can't be read costs what
-// it tells, not its neighbours.
+// TestFieldsAreBoundedApart: a field that jumps, runs backwards or is unreadable is dropped alone,
+// without its neighbours.
 func TestFieldsAreBoundedApart(t *testing.T) {
 	first := agent.PodReading{
 		Age: 10 * second, CPU: 5 * second, Stalled: second, Pressure: true, Throttled: second, Periods: 100, ThrottledPeriods: 10,
@@ -109,8 +109,8 @@ func TestFieldsAreBoundedApart(t *testing.T) {
 	}
 }
 
-// TestUnknownTimeIsToldLater: time on CPUs that one reading could not tell is in the span to the next.
-func TestUnknownTimeIsToldLater(t *testing.T) {
+// TestUnknownCPUTimeIsInTheNextSpan: CPU time that one reading lacks is part of the span to the next.
+func TestUnknownCPUTimeIsInTheNextSpan(t *testing.T) {
 	w, dropped := windowOf(t,
 		agent.PodReading{Age: second, CPU: second / 2, Memory: 1000, OOMKills: 2},
 		agent.PodReading{Age: 2 * second, NoCPU: true, Memory: 3000, OOMKills: 2},
@@ -126,7 +126,7 @@ func TestUnknownTimeIsToldLater(t *testing.T) {
 	}
 }
 
-// TestMemoryAlone: where the kernel never tells the CPU time of a pod, its memory travels alone.
+// TestMemoryAlone: if the kernel never reports a pod's CPU time, its memory is sent alone.
 func TestMemoryAlone(t *testing.T) {
 	w, dropped := windowOf(t,
 		agent.PodReading{Age: second, NoCPU: true, Memory: 1000},
@@ -138,9 +138,9 @@ func TestMemoryAlone(t *testing.T) {
 	}
 }
 
-// TestUnknownIsNoSurprise: a pod takes as it was told, and what can't have been, or was not
-// measured, says nothing else.
-func TestUnknownIsNoSurprise(t *testing.T) {
+// TestUnknownIsNoMisprediction: a pod uses what was predicted; implausible or missing figures are no
+// misprediction.
+func TestUnknownIsNoMisprediction(t *testing.T) {
 	for name, change := range map[string]func(r *agent.PodReading){
 		"nothing":        func(*agent.PodReading) {},
 		"waiting leaps":  func(r *agent.PodReading) { r.Stalled = 20 * leap },
@@ -151,7 +151,7 @@ func TestUnknownIsNoSurprise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, config())
 			n.samples(10, .1, .1)
-			n.come(1, sure(1, 1e9))
+			n.startPod(1, certain(1, 1e9))
 			for age := 10 * second; age <= 100*second; age += 10 * second {
 				r := reading(1, age, 1, 1e9)
 				r.Pressure = true
@@ -167,23 +167,22 @@ func TestUnknownIsNoSurprise(t *testing.T) {
 	}
 }
 
-// TestWaitingCostsItself: how long a pod waited may not be known; what it used is, and is what it
-// takes.
-func TestWaitingCostsItself(t *testing.T) {
+// TestUnknownWaitKeepsTheUsage: if a pod's waiting time is unknown, its known usage counts.
+func TestUnknownWaitKeepsTheUsage(t *testing.T) {
 	for name, waited := range map[string]func(r *agent.PodReading, i int){
-		"leaps each time":        func(r *agent.PodReading, i int) { r.Stalled = time.Duration(i) * 20 * leap },
-		"runs back each time":    func(r *agent.PodReading, i int) { r.Stalled = time.Hour - time.Duration(i)*second },
-		"is not known":           func(r *agent.PodReading, _ int) { r.Stalled, r.Pressure = 0, false },
-		"is known now and again": func(r *agent.PodReading, i int) { r.Stalled, r.Pressure = 9*second, i%2 == 0 },
+		"leaps each time":       func(r *agent.PodReading, i int) { r.Stalled = time.Duration(i) * 20 * leap },
+		"runs back each time":   func(r *agent.PodReading, i int) { r.Stalled = time.Hour - time.Duration(i)*second },
+		"is not known":          func(r *agent.PodReading, _ int) { r.Stalled, r.Pressure = 0, false },
+		"is known now and then": func(r *agent.PodReading, i int) { r.Stalled, r.Pressure = 9*second, i%2 == 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, config())
 			n.samples(10, .1, .1)
-			n.come(1, sure(1, 1e9))
+			n.startPod(1, certain(1, 1e9))
 			born := n.at
 			for i := 1; i <= 10; i++ {
 				n.at = n.at.Add(10 * second)
-				r := reading(1, n.at.Sub(born), 3, 1e9) // three times what it was said to take
+				r := reading(1, n.at.Sub(born), 3, 1e9) // three times its prediction
 				r.Pressure = true
 				waited(&r, i)
 				n.p.Usage(n.at, []agent.PodReading{r})
@@ -191,7 +190,7 @@ func TestWaitingCostsItself(t *testing.T) {
 			}
 			for _, pod := range n.p.State().Pods {
 				if pod.Use.Readings < 9 || math.Abs(pod.Use.Cores-3) > 1e-9 {
-					t.Errorf("%d readings of %g cores, want 3", pod.Use.Readings, pod.Use.Cores)
+					t.Errorf("got %d readings of %g cores, want 3", pod.Use.Readings, pod.Use.Cores)
 				}
 			}
 		})

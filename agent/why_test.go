@@ -13,8 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 )
 
-// TestWhyAgrees holds the explanation of every report against the report, and
-// its parts against each other.
+// TestWhyAgrees compares each explanation with its report, and its parts with each other.
 func TestWhyAgrees(t *testing.T) {
 	n := newNode(t, config())
 	if w, ok := n.p.Why(); ok {
@@ -26,13 +25,13 @@ func TestWhyAgrees(t *testing.T) {
 	n.visit = func(r agent.Report) {
 		w, ok := n.p.Why()
 		if !ok {
-			t.Fatal("not explained")
+			t.Fatal("no explanation")
 		}
 		triggers[w.Trigger]++
 		checkWhy(t, r, w)
 	}
 	n.run(rng, 200, .1, .18)
-	n.samples(8, 1, .1) // a full CPU, said at once
+	n.samples(8, 1, .1) // a full CPU is reported at once
 	if err := n.p.SetFleet(n.at, f); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +73,7 @@ func checkWhy(t *testing.T, r agent.Report, w agent.Why) {
 	}
 }
 
-// TestWhyAsJSON is what programs read.
+// TestWhyAsJSON checks the format that programs read.
 func TestWhyAsJSON(t *testing.T) {
 	n := newNode(t, config())
 	rng := rand.New(rand.NewPCG(1, 1))

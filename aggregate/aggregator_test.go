@@ -18,7 +18,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// push is a model on its way to the aggregator.
+// push is a model with the time of its arrival.
 type push struct {
 	at    time.Time
 	local aggregate.Local
@@ -44,8 +44,7 @@ func observe(t testing.TB, rng *rand.Rand, dim, blocks int) svd.State {
 	return m.State()
 }
 
-// fleet returns several pushes of each of some nodes, some of them restarted,
-// in order of time.
+// fleet returns several pushes of each of some nodes, some of them restarted, in order of time.
 func fleet(t testing.TB, rng *rand.Rand, nodes, pushes, dim int) []push {
 	t.Helper()
 	var all []push
@@ -69,8 +68,8 @@ func fleet(t testing.TB, rng *rand.Rand, nodes, pushes, dim int) []push {
 	return all
 }
 
-// batch is the naive twin: the newest push of each node, weighted by capped
-// mass and age, summed in one go.
+// batch is the naive reference: the newest push of each node, weighted by capped mass and age, summed
+// at once.
 func batch(pushes []push, at time.Time, halfLife, forget time.Duration) (g []float64, mass float64, nodes int) {
 	newest := map[string]push{}
 	for _, p := range pushes {
@@ -120,7 +119,7 @@ func create(t testing.TB, o aggregate.Options) *aggregate.Aggregator {
 	return a
 }
 
-// only returns the one global model there is.
+// only returns the single global model.
 func only(t testing.TB, a *aggregate.Aggregator, at time.Time) aggregate.Global {
 	t.Helper()
 	globals, err := a.Globals(at)
@@ -160,7 +159,7 @@ func TestEqualsTheBatchInAnyOrder(t *testing.T) {
 		a := create(t, aggregate.Options{})
 		for i, p := range arrival {
 			feed(t, a, p)
-			if i%97 == 0 { // looking must not change anything
+			if i%97 == 0 { // reading must not change anything
 				if _, err := a.Globals(start); err != nil {
 					t.Fatal(err)
 				}
@@ -168,7 +167,7 @@ func TestEqualsTheBatchInAnyOrder(t *testing.T) {
 		}
 		got := only(t, a, at)
 		if got.Nodes != nodes || math.Abs(got.Model.Mass()-mass) > 1e-12*mass {
-			t.Fatalf("%d nodes of mass %v, want %d of %v", got.Nodes, got.Model.Mass(), nodes, mass)
+			t.Fatalf("got %d nodes of mass %v, want %d of %v", got.Nodes, got.Model.Mass(), nodes, mass)
 		}
 		worst = max(worst, distance(got.Model.MomentsTo(nil), want))
 	}
@@ -199,8 +198,8 @@ func TestEqualsSVDMerge(t *testing.T) {
 	}
 }
 
-// TestDriftIsBounded changes masses and energies by orders of magnitude, so
-// that what is subtracted dwarfs what remains.
+// TestDriftIsBounded changes masses and energies by orders of magnitude, so that subtracted terms are
+// far larger than the rest.
 func TestDriftIsBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	a := create(t, aggregate.Options{})
@@ -248,13 +247,13 @@ func TestSilentNodesFadeAndGo(t *testing.T) {
 	}
 	at = at.Add(time.Hour)
 	if globals, err := a.Globals(at); err != nil || len(globals) != 0 || a.Len() != 0 {
-		t.Errorf("long after: %v, %v, %d nodes", globals, err, a.Len())
+		t.Errorf("long after: got %v, %v, %d nodes", globals, err, a.Len())
 	}
 }
 
 var close12 = cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= 1e-12 })
 
-func TestSchemasNeverMeet(t *testing.T) {
+func TestSchemasDoNotMix(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	a := create(t, aggregate.Options{})
 	two, three := observe(t, rng, 2, 1), observe(t, rng, 3, 1)
@@ -275,7 +274,7 @@ func TestSchemasNeverMeet(t *testing.T) {
 	if diff := cmp.Diff([]string{"x/2:1", "y/2:1", "y/3:1"}, summary()); diff != "" {
 		t.Error(diff)
 	}
-	// A node that changes its schema leaves the old one.
+	// A node that changes its schema leaves its former one.
 	feed(t, a, push{start, aggregate.Local{Node: "a", Sequence: 1, Schema: "x", Model: two}})
 	if diff := cmp.Diff([]string{"x/2:2", "y/3:1"}, summary()); diff != "" {
 		t.Error(diff)
@@ -318,7 +317,7 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-func TestModelsWithoutMassTellNothing(t *testing.T) {
+func TestModelsWithoutMassDoNotCount(t *testing.T) {
 	a := create(t, aggregate.Options{})
 	feed(t, a, push{start, aggregate.Local{Node: "a", Schema: "s", Model: svd.State{Dim: 1, Block: 1, U: []float64{1}, Sigma: []float64{0}}}})
 	if globals, err := a.Globals(start); err != nil || len(globals) != 0 {
@@ -343,9 +342,9 @@ func TestRefusals(t *testing.T) {
 		{"skewed", aggregate.Local{Node: "b", Schema: "s", Model: skewed}, svd.ErrOrthonormal},
 		{"centred", aggregate.Local{Node: "b", Schema: "s", Model: centred}, aggregate.ErrCentred},
 		{"one cost", aggregate.Local{Node: "b", Schema: "s", Model: state, Costs: make([]aggregate.Cost, 1)}, aggregate.ErrLength},
-		{"cost of nothing", aggregate.Local{Node: "b", Schema: "s", Model: state, Costs: []aggregate.Cost{{}, {Known: true}}}, aggregate.ErrRange},
+		{"cost of zero", aggregate.Local{Node: "b", Schema: "s", Model: state, Costs: []aggregate.Cost{{}, {Known: true}}}, aggregate.ErrRange},
 		{"NaN deviation", aggregate.Local{Node: "b", Schema: "s", Model: state, Costs: []aggregate.Cost{{Value: 1, SD: math.NaN(), Known: true}, {}}}, aggregate.ErrRange},
-		{"a node too many", aggregate.Local{Node: "b", Schema: "s", Model: state}, aggregate.ErrFull},
+		{"one node over the limit", aggregate.Local{Node: "b", Schema: "s", Model: state}, aggregate.ErrFull},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := create(t, aggregate.Options{MaxNodes: 1})
@@ -373,7 +372,7 @@ func TestOptionErrors(t *testing.T) {
 		_, err := aggregate.New(o)
 		var bad *field.Error
 		if !errors.As(err, &bad) || bad.Field != name {
-			t.Errorf("New(%+v): %v, want a *field.Error of %s", o, err, name)
+			t.Errorf("New(%+v): got error %v, want a *field.Error of %s", o, err, name)
 		}
 	}
 }
@@ -413,7 +412,7 @@ func TestPutDoesNotAllocate(t *testing.T) {
 				t.Fatal(changed, err)
 			}
 		}); n != 0 {
-			t.Errorf("centred %v: Put makes %v allocations", centred, n)
+			t.Errorf("centred %v: got %v allocations of Put", centred, n)
 		}
 	}
 }

@@ -52,8 +52,7 @@ func BenchmarkGlobals(b *testing.B) {
 	}
 }
 
-// BenchmarkClip is a publish tick that clips, with one node in a hundred far
-// away.
+// BenchmarkClip is a publish tick that clips, with one outlying node in a hundred.
 func BenchmarkClip(b *testing.B) {
 	for _, dim := range []int{2, 4, 16} {
 		b.Run(fmt.Sprintf("d=%d/nodes=5000", dim), func(b *testing.B) {
@@ -70,26 +69,25 @@ func BenchmarkClip(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if g := only(b, a, start); g.Clipped == 0 {
-					b.Fatal("nobody was clipped")
+					b.Fatal("no node was clipped")
 				}
 			}
 		})
 	}
 }
 
-// BenchmarkChanges is what another replica is told of 5,000 nodes, and what it
-// does with it.
+// BenchmarkChanges encodes the changes of 5,000 nodes for another replica, and merges them there.
 func BenchmarkChanges(b *testing.B) {
 	for _, dim := range []int{2, 4, 16} {
 		a, _ := full(b, dim, 5000)
 		entries, _ := a.Changes(start, 0, a.Cursor(), 0, math.MaxInt)
-		b.Run(fmt.Sprintf("tell/d=%d/nodes=5000", dim), func(b *testing.B) {
+		b.Run(fmt.Sprintf("encode/d=%d/nodes=5000", dim), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				a.Changes(start, 0, a.Cursor(), 0, math.MaxInt)
 			}
 		})
-		b.Run(fmt.Sprintf("hear/d=%d/nodes=5000", dim), func(b *testing.B) {
+		b.Run(fmt.Sprintf("merge/d=%d/nodes=5000", dim), func(b *testing.B) {
 			b.ReportAllocs()
 			other := create(b, aggregate.Options{})
 			for b.Loop() {

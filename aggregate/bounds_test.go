@@ -15,9 +15,9 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// TestNobodyIsMutedForLong: of pushes in disorder the newer stays for one
-// Silence, and then the newcomer.
-func TestNobodyIsMutedForLong(t *testing.T) {
+// TestOutOfOrderPushesAreAcceptedAfterSilence: among pushes out of order the newer one stays for one
+// Silence, then the other one is accepted.
+func TestOutOfOrderPushesAreAcceptedAfterSilence(t *testing.T) {
 	local := func(incarnation, sequence uint64) aggregate.Local {
 		return aggregate.Local{Node: "a", Incarnation: incarnation, Sequence: sequence, Schema: "s", Model: flat()}
 	}
@@ -28,10 +28,10 @@ func TestNobodyIsMutedForLong(t *testing.T) {
 		l    aggregate.Local
 		want bool
 	}{
-		{"a claim of a high incarnation", 0, local(1<<63, 1<<63), true},
+		{"a false high incarnation", 0, local(1<<63, 1<<63), true},
 		{"the node itself, at once", 0, local(5, 1), false},
-		{"the node itself, as long as that counts", silence, local(5, 2), false},
-		{"the same claim again", silence + 1, local(1<<63, 1<<63), false},
+		{"the node itself, within one silence", silence, local(5, 2), false},
+		{"the same false one again", silence + 1, local(1<<63, 1<<63), false},
 		{"the node itself", silence + 1, local(5, 3), true},
 		{"an earlier push of it", silence + 2, local(5, 2), false},
 		{"its next", silence + 3, local(5, 4), true},
@@ -45,8 +45,8 @@ func TestNobodyIsMutedForLong(t *testing.T) {
 	}
 }
 
-// TestReplicasAgreeAfterDisorder: whatever incarnations were claimed at which of
-// two replicas, what the node pushes one Silence later is what both hold.
+// TestReplicasAgreeAfterDisorder: whichever incarnations were claimed at either of two replicas, both
+// hold what the node pushes one Silence later.
 func TestReplicasAgreeAfterDisorder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for round := range 200 {
@@ -81,13 +81,13 @@ func TestReplicasAgreeAfterDisorder(t *testing.T) {
 	}
 }
 
-// held is what a twin knows of a node.
+// held is the reference's entry of a node.
 type held struct {
 	caller, schema string
 	dim            int
 }
 
-// fits counts anew what a caller, and all, would hold.
+// fits recomputes what a caller, and all callers, would hold.
 func fits(nodes map[string]held, makers map[string]string, name string, h held, o aggregate.Options) (field string) {
 	key := func(h held) string { return fmt.Sprint(h.schema, h.dim) }
 	after := map[string]held{name: h}
@@ -105,7 +105,7 @@ func fits(nodes map[string]held, makers map[string]string, name string, h held, 
 	}
 	for g := range groups {
 		maker, there := makers[g]
-		// A group that the node alone was in is made again.
+		// A group of this node alone is created again.
 		others := 0
 		for n, other := range nodes {
 			if n != name && key(other) == g {
@@ -149,7 +149,7 @@ func TestBoundsEqualNaive(t *testing.T) {
 		h := held{caller: []string{"", "x", "y", "z"}[rng.IntN(4)], schema: string(rune('a' + rng.IntN(8))), dim: 1 + rng.IntN(2)}
 		want := fits(nodes, makers, name, h, o)
 		if now, ok := nodes[name]; ok && now == h {
-			want = "" // stays where it is
+			want = "" // it keeps its place
 		}
 		changed, err := a.Put(start, aggregate.Local{
 			Caller: h.caller, Node: name, Incarnation: uint64(step), Schema: h.schema, Model: models[h.dim],
@@ -183,19 +183,19 @@ func TestBoundsEqualNaive(t *testing.T) {
 		}
 	}
 	if enough := steps / 50; refused[""] < enough || refused["MaxNodes"] < enough || refused["MaxGroups"] < enough {
-		t.Errorf("what was refused: %v", refused)
+		t.Errorf("got refusals %v", refused)
 	}
 }
 
-// wide is a model of many channels.
+// wide returns a model of many channels.
 func wide(dim int) svd.State {
 	s := svd.State{Dim: dim, Block: 10, Mass: 1, U: make([]float64, dim), Sigma: []float64{1}}
 	s.U[0] = 1
 	return s
 }
 
-// TestBytesAreBounded: what the nodes take is near what is counted, whatever
-// their channels are, and one caller's is its share.
+// TestBytesAreBounded: the nodes' memory is close to the counted bytes, whatever their channels, and
+// one caller gets its share.
 func TestBytesAreBounded(t *testing.T) {
 	const most = 16 << 20
 	for _, dim := range []int{1, 4, 64} {
@@ -219,16 +219,16 @@ func TestBytesAreBounded(t *testing.T) {
 		all := one + two + fill("")
 		grown := live() - before
 		if all != a.Len() || one != two || all < 4*one || float64(all) > 4.1*float64(one) {
-			t.Errorf("d=%d: %d and %d nodes of one caller, %d of all", dim, one, two, all)
+			t.Errorf("d=%d: got %d and %d nodes of one caller, %d of all", dim, one, two, all)
 		}
 		if grown > 1.25*most || grown < .5*most {
-			t.Errorf("d=%d: %d nodes take %.1f MiB, want about %d", dim, all, grown/(1<<20), most>>20)
+			t.Errorf("d=%d: got %d nodes with %.1f MiB, want about %d", dim, all, grown/(1<<20), most>>20)
 		}
 		runtime.KeepAlive(a)
 	}
 }
 
-// live is the heap in use.
+// live returns the heap in use.
 func live() float64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// samplesOf draws a block of samples of dim channels in [0,1] about a mean of their own,
-// each along so many axes that differ in how far they reach.
+// samplesOf draws a block of samples of dim channels in [0,1] about a random mean, along so many axes
+// of different ranges.
 func samplesOf(rng *rand.Rand, count, dim, axes int, reach float64) [][]float64 {
 	mean := make([]float64, dim)
 	for i := range mean {
@@ -35,7 +35,7 @@ func samplesOf(rng *rand.Rand, count, dim, axes int, reach float64) [][]float64 
 	return block
 }
 
-// centred is the centred model of a block of samples.
+// centred returns the centred model of a block of samples.
 func centred(t testing.TB, block [][]float64) svd.Model {
 	t.Helper()
 	m, err := svd.Update(svd.Model{}, block, svd.Options{Block: len(block), Centre: true})
@@ -49,7 +49,7 @@ func pushed(name string, m svd.Model) aggregate.Local {
 	return aggregate.Local{Node: name, Incarnation: 1, Sequence: 1, Schema: "s", Model: m.State()}
 }
 
-// put hands in models that an aggregator takes.
+// put pushes models and expects them to be accepted.
 func put(t testing.TB, a *aggregate.Aggregator, locals ...aggregate.Local) {
 	t.Helper()
 	for _, l := range locals {
@@ -59,8 +59,8 @@ func put(t testing.TB, a *aggregate.Aggregator, locals ...aggregate.Local) {
 	}
 }
 
-// apart is the sine of the largest principal angle between the spaces of the first k
-// directions: the norm of what is left of one outside the other, at least.
+// apart returns the sine of the largest principal angle between the spaces of the first k directions:
+// the largest norm of a residual.
 func apart(a, b svd.Model, k int) float64 {
 	var squares float64
 	for i := range k {
@@ -82,10 +82,9 @@ func apart(a, b svd.Model, k int) float64 {
 	return math.Sqrt(squares)
 }
 
-// TestCentredFleetIsThePooledData: what the nodes' models merge to spans what one
-// model of all their samples spans, for every number of directions, with its singular
-// values and its mean; also where the loads hardly vary about means that do, and where
-// they vary along few directions alone.
+// TestCentredFleetIsThePooledData: the merged models span what one model of all their samples spans,
+// for every number of directions, with its singular values and mean; also if the loads hardly vary
+// about varying means, or vary along few directions only.
 func TestCentredFleetIsThePooledData(t *testing.T) {
 	for name, c := range map[string]struct {
 		dim, axes   int
@@ -102,7 +101,7 @@ func TestCentredFleetIsThePooledData(t *testing.T) {
 			var pooled [][]float64
 			var locals []aggregate.Local
 			for n := range 12 {
-				// Of a calm fleet the means differ as little, or they would be all there is.
+				// With little variation the means differ as little, or they would dominate.
 				block := samplesOf(rng, 25, c.dim, c.axes, c.reach)
 				if c.reach < 1e-3 {
 					shift := rng.Float64() * c.reach
@@ -129,10 +128,10 @@ func TestCentredFleetIsThePooledData(t *testing.T) {
 			}
 			for k := 1; k <= c.dim; k++ {
 				if want.Sigma(k-1) < 1e-7*want.Sigma(0) {
-					break // below, rounding decides
+					break // below this, rounding decides
 				}
 				if off := apart(g.Model, want, k); off > c.most {
-					t.Errorf("%s, seed %d: the first %d directions are off by %g", name, seed, k, off)
+					t.Errorf("%s, seed %d: the first %d directions differ by %g", name, seed, k, off)
 				}
 				got, stated := g.Model.Sigma(k-1), want.Sigma(k-1)*math.Sqrt(25./float64(len(pooled)))
 				if math.Abs(got-stated) > 1e-6*stated {
@@ -143,8 +142,8 @@ func TestCentredFleetIsThePooledData(t *testing.T) {
 	}
 }
 
-// TestCentredFleetFades: ages and capped masses weigh the means like the mean squares,
-// as svd.Blend of two does with the same shares.
+// TestCentredFleetFades: ages and capped masses weigh the means like the mean squares, as svd.Blend of
+// two does with the same shares.
 func TestCentredFleetFades(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	old, fresh := centred(t, samplesOf(rng, 10, 3, 3, .3)), centred(t, samplesOf(rng, 10, 3, 3, .3))
@@ -168,7 +167,7 @@ func TestCentredFleetFades(t *testing.T) {
 	}
 }
 
-// alike holds a model to another but for its mass.
+// alike compares two models except for their masses.
 func alike(t *testing.T, got, want svd.Model) {
 	t.Helper()
 	for name, pair := range map[string][2][]float64{
@@ -180,8 +179,7 @@ func alike(t *testing.T, got, want svd.Model) {
 	}
 }
 
-// TestCentredStandstill: nodes that do not vary at all have a model, of directions
-// without energy.
+// TestCentredStandstill: nodes without any variation have a model whose directions have no energy.
 func TestCentredStandstill(t *testing.T) {
 	a := create(t, aggregate.Options{})
 	for n := range 3 {
@@ -192,8 +190,8 @@ func TestCentredStandstill(t *testing.T) {
 	}
 }
 
-// TestKindsDoNotMix: the first says what a schema's models are. The others are refused
-// and change nothing, but for a node that is alone.
+// TestKindsDoNotMix: a schema's first model determines its kind. Others are refused and change nothing,
+// unless the node is the only one.
 func TestKindsDoNotMix(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	block := samplesOf(rng, 10, 2, 2, .3)
@@ -207,7 +205,7 @@ func TestKindsDoNotMix(t *testing.T) {
 		put(t, a, pushed("a", kinds[1]))
 		other := pushed("a", kinds[0])
 		other.Sequence++
-		put(t, a, other) // it is alone
+		put(t, a, other) // it is the only node
 		put(t, a, pushed("b", kinds[0]))
 		before := only(t, a, start)
 		for _, name := range []string{"a", "c"} {
@@ -220,11 +218,11 @@ func TestKindsDoNotMix(t *testing.T) {
 			}
 			entry := entryOf(t, l)
 			if _, err := a.Merge(start, entry, 7); !errors.Is(err, aggregate.ErrCentred) {
-				t.Errorf("from a replica, %s: %v", name, err)
+				t.Errorf("from a replica, %s: got error %v", name, err)
 			}
 		}
 		if after := only(t, a, start); !after.Model.Equal(before.Model) || after.Nodes != 2 {
-			t.Errorf("what was refused changed the model")
+			t.Errorf("a refused push changed the model")
 		}
 		elsewhere := pushed("c", kinds[1])
 		elsewhere.Schema = "other"
@@ -232,7 +230,7 @@ func TestKindsDoNotMix(t *testing.T) {
 	}
 }
 
-// entryOf is what an aggregator keeps of a push.
+// entryOf returns the entry that an aggregator keeps of a push.
 func entryOf(t *testing.T, l aggregate.Local) aggregate.Entry {
 	t.Helper()
 	a := create(t, aggregate.Options{})
@@ -240,7 +238,7 @@ func entryOf(t *testing.T, l aggregate.Local) aggregate.Entry {
 	return a.Entries(start)[0]
 }
 
-// TestCentredEntries: what is handed to a replica, or stored, makes the same model.
+// TestCentredEntries: an entry that is sent to a replica, or stored, yields the same model.
 func TestCentredEntries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	a, b := create(t, aggregate.Options{}), create(t, aggregate.Options{})
@@ -287,8 +285,8 @@ func TestCentredEntries(t *testing.T) {
 	}
 }
 
-// TestCentredClip: a node whose mean is far from the others' loses weight, and with it
-// what it pulls the directions by; of nodes alike nobody does.
+// TestCentredClip: a node whose mean is far from the others' loses weight, and with it its influence on
+// the directions; among equal nodes none loses weight.
 func TestCentredClip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	honest := create(t, aggregate.Options{Clip: 2})
@@ -300,24 +298,24 @@ func TestCentredClip(t *testing.T) {
 		put(t, clipped, l)
 		put(t, plain, l)
 	}
-	liar := pushed("liar", centred(t, [][]float64{{0, 1, 0}, {0, 1, .001}}))
-	liar.Model.Mass = 100
-	put(t, clipped, liar)
-	put(t, plain, liar)
+	hostile := pushed("liar", centred(t, [][]float64{{0, 1, 0}, {0, 1, .001}}))
+	hostile.Model.Mass = 100
+	put(t, clipped, hostile)
+	put(t, plain, hostile)
 	want := only(t, honest, start)
 	if want.Kept < .9 {
-		t.Errorf("of nodes alike %g is kept", want.Kept)
+		t.Errorf("equal nodes: got kept share %g", want.Kept)
 	}
 	with, without := only(t, clipped, start), only(t, plain, start)
 	if with.Clipped == 0 || with.Kept >= 1 || with.Sway(.01) != math.Pi/2 {
 		t.Errorf("%+v", with)
 	}
 	if a, b := apart(with.Model, want.Model, 1), apart(without.Model, want.Model, 1); !(a < b/2) || b < .5 {
-		t.Errorf("turned by %g, without clipping by %g", a, b)
+		t.Errorf("got a turn of %g, without clipping %g", a, b)
 	}
 }
 
-// FuzzCentred: whatever two nodes push, it is refused, or their model is one.
+// FuzzCentred: a pair of pushes is refused, or merges to one valid model.
 func FuzzCentred(f *testing.F) {
 	f.Add(.5, .1, 0., 1., .2, .3, uint8(1))
 	f.Add(1., 0., 1., 0., 1e-9, 1e-160, uint8(0))
@@ -339,7 +337,7 @@ func FuzzCentred(f *testing.F) {
 		}
 		globals, err := agg.Globals(start)
 		if err != nil || len(globals) > 1 || taken > 0 && len(globals) == 0 {
-			t.Fatalf("%d models of %d pushes: %v", len(globals), taken, err)
+			t.Fatalf("got %d models of %d pushes: %v", len(globals), taken, err)
 		}
 		for _, g := range globals {
 			if err := g.Model.State().Validate(); err != nil || !g.Model.Centred() {

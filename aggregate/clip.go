@@ -13,8 +13,8 @@ type clip struct {
 	difference []float64
 }
 
-// most is the share of the weight that is within R: R is theirs as long as
-// fewer than a tenth of the nodes lie, and an honest minority of more than a
+// most is the share of the weight that is within R: R is that of honest nodes as long as
+// fewer than a tenth of the nodes are hostile, and an honest minority of more than a
 // tenth is not clipped.
 const most = .9
 

@@ -14,8 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// loads returns one model a node, of samples about a mean that node and
-// channel determine.
+// loads returns one model per node, of samples about a mean that depends on the node and the channel.
 func loads(t testing.TB, rng *rand.Rand, nodes, dim int, mean func(node, channel int) float64) []svd.State {
 	t.Helper()
 	states := make([]svd.State, nodes)
@@ -39,7 +38,7 @@ func loads(t testing.TB, rng *rand.Rand, nodes, dim int, mean func(node, channel
 	return states
 }
 
-// fleets are honest, and differ in how much their nodes do.
+// fleets are honest, with different distributions of load.
 var fleets = []struct {
 	name string
 	mean func(node, channel int) float64
@@ -63,7 +62,7 @@ var fleets = []struct {
 	{"spread over two decades", func(n, i int) float64 { return math.Pow(10, -2*float64(n*7919%1000)/1000) / float64(i+1) }},
 }
 
-// merged is the global model of one push a state.
+// merged returns the global model of one push per state.
 func merged(t testing.TB, o aggregate.Options, states ...[]svd.State) aggregate.Global {
 	t.Helper()
 	a := create(t, o)
@@ -75,7 +74,7 @@ func merged(t testing.TB, o aggregate.Options, states ...[]svd.State) aggregate.
 	return only(t, a, start)
 }
 
-// angle is that between two models' directions u₁, in radians.
+// angle returns the angle between two models' directions u₁, in radians.
 func angle(a, b svd.Model) float64 {
 	x, y := a.DirectionTo(nil), b.DirectionTo(nil)
 	var along, rest float64
@@ -89,8 +88,8 @@ func angle(a, b svd.Model) float64 {
 	return math.Atan2(math.Sqrt(rest), math.Abs(along))
 }
 
-// TestClipCostsHonestFleets logs what clipping does where nobody lies. That is
-// why it is off by default.
+// TestClipCostsHonestFleets logs the effect of clipping without any hostile node, which is why clipping
+// is off by default.
 func TestClipCostsHonestFleets(t *testing.T) {
 	for _, f := range fleets {
 		rng := rand.New(rand.NewPCG(31, 32))
@@ -104,9 +103,9 @@ func TestClipCostsHonestFleets(t *testing.T) {
 	}
 }
 
-// lies are models a hostile node may push: valid, and chosen against the
-// honest fleet's model.
-func lies(rng *rand.Rand, honest svd.Model) map[string]func() svd.State {
+// hostileModels returns models that a hostile node may push: valid, and chosen against the honest
+// fleet's model.
+func hostileModels(rng *rand.Rand, honest svd.Model) map[string]func() svd.State {
 	dim := honest.Dim()
 	line := func(u []float64, energy float64) svd.State {
 		var norm float64
@@ -153,12 +152,12 @@ func lies(rng *rand.Rand, honest svd.Model) map[string]func() svd.State {
 	return all
 }
 
-// stated is the angle of the package documentation for one node in a hundred,
-// c = 2 and fleets such as these.
+// stated is the angle in the package documentation for one hostile node in a hundred, c = 2 and fleets
+// such as these.
 const stated = 10 * math.Pi / 180
 
-// TestHostileNodes is one node in a hundred that lies as well as it can: u₁
-// turns by no more than Sway promises.
+// TestHostileNodes: one node in a hundred pushes the worst model, and u₁ turns by at most the bound of
+// Sway.
 func TestHostileNodes(t *testing.T) {
 	const nodes, hostile, share = 198, 2, .01
 	dims := []int{2, 4}
@@ -176,39 +175,38 @@ func TestHostileNodes(t *testing.T) {
 				// The honest nodes' mass is 1.875 of at most 2.
 				weight := share * 2 / (share*2 + (1-share)*1.875)
 				var worst, worstPlain, loosest float64
-				for name, lie := range lies(rng, honest.Model) {
+				for name, claim := range hostileModels(rng, honest.Model) {
 					bad := make([]svd.State, hostile)
 					for i := range bad {
-						bad[i] = lie()
+						bad[i] = claim()
 					}
 					got := merged(t, options, states, bad)
 					turned, bound := angle(got.Model, honest.Model), got.Sway(weight)
 					if turned > bound {
-						t.Errorf("%s: u₁ turns by %.3g°, promised %.3g°", name, turned*180/math.Pi, bound*180/math.Pi)
+						t.Errorf("%s: u₁ turned by %.3g°, want at most %.3g°", name, turned*180/math.Pi, bound*180/math.Pi)
 					}
 					worst, loosest = max(worst, turned), max(loosest, bound)
 					worstPlain = max(worstPlain, angle(merged(t, aggregate.Options{}, states, bad).Model, plain.Model))
 				}
 				if loosest > stated {
-					t.Errorf("promised %.3g° where it should be %.3g°", loosest*180/math.Pi, stated*180/math.Pi)
+					t.Errorf("got bound %.3g°, want %.3g°", loosest*180/math.Pi, stated*180/math.Pi)
 				}
-				t.Logf("worst %.3g°, promised at most %.3g°; without clipping %.3g°", worst*180/math.Pi, loosest*180/math.Pi, worstPlain*180/math.Pi)
+				t.Logf("worst %.3g°, bound %.3g°; without clipping %.3g°", worst*180/math.Pi, loosest*180/math.Pi, worstPlain*180/math.Pi)
 			})
 		}
 	}
 }
 
-func TestClipLeavesTheNearAlone(t *testing.T) {
+func TestClipKeepsNearNodes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(35, 36))
 	states := loads(t, rng, 50, 3, fleets[0].mean)
 	plain, clipped := merged(t, aggregate.Options{}, states), merged(t, aggregate.Options{Clip: 10}, states)
 	if clipped.Clipped != 0 || !plain.Model.Equal(clipped.Model) {
-		t.Errorf("%d were clipped; equal: %v", clipped.Clipped, plain.Model.Equal(clipped.Model))
+		t.Errorf("got %d clipped nodes; equal: %v", clipped.Clipped, plain.Model.Equal(clipped.Model))
 	}
 }
 
-// TestClipIsOrderIndependent holds to rounding: the weights are relative to the
-// time of the first to arrive.
+// TestClipIsOrderIndependent up to rounding: the weights are relative to the time of the first arrival.
 func TestClipIsOrderIndependent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(37, 38))
 	pushes := fleet(t, rng, 60, 1, 3)
@@ -228,21 +226,21 @@ func TestClipIsOrderIndependent(t *testing.T) {
 	}
 }
 
-// TestCostPriorOfHostileNodes is one node in a hundred that claims any cost
-// with certainty, among honest ones that are as unsure as their costs are
-// large: the prior stays within the middle of the honest ones.
+// TestCostPriorOfHostileNodes: one node in a hundred claims an arbitrary cost with certainty, among
+// honest ones whose uncertainty is proportional to their costs: the prior stays within the middle of
+// the honest ones.
 func TestCostPriorOfHostileNodes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(39, 40))
-	for _, lie := range []float64{1e-30, 1e-3, .999, 1e3, 1e30} {
+	for _, claim := range []float64{1e-30, 1e-3, .999, 1e3, 1e30} {
 		var costs []aggregate.Cost
 		for i := range 495 {
 			costs = append(costs, aggregate.Cost{Value: .5 + float64(i)/494, SD: .8 + .4*rng.Float64(), Known: true})
 		}
 		for range 5 {
-			costs = append(costs, aggregate.Cost{Value: lie, SD: 0, Known: true})
+			costs = append(costs, aggregate.Cost{Value: claim, SD: 0, Known: true})
 		}
 		if got := priorOf(t, costs...); got.Value < .95 || got.Value > 1.05 {
-			t.Errorf("one in a hundred claims %g: the prior is %+v", lie, got)
+			t.Errorf("one in a hundred claims %g: got prior %+v", claim, got)
 		}
 	}
 }
@@ -260,15 +258,15 @@ func TestClipOptions(t *testing.T) {
 func TestSwayBounds(t *testing.T) {
 	g := merged(t, aggregate.Options{}, []svd.State{{Dim: 2, Block: 10, Mass: 2, U: []float64{1, 0}, Sigma: []float64{math.Sqrt(20)}}})
 	if got := []float64{g.Sway(-1), g.Sway(1), g.Sway(math.NaN())}; cmp.Diff([]float64{math.Pi / 2, math.Pi / 2, math.Pi / 2}, got) != "" {
-		t.Errorf("shares out of range: %v", got)
+		t.Errorf("shares out of range: got %v", got)
 	}
 	if g.Sway(0) != 0 || !(g.Sway(.01) > 0 && g.Sway(.01) < g.Sway(.02)) {
-		t.Errorf("the bound does not grow from 0: %v, %v, %v", g.Sway(0), g.Sway(.01), g.Sway(.02))
+		t.Errorf("the bound does not increase from 0: got %v, %v, %v", g.Sway(0), g.Sway(.01), g.Sway(.02))
 	}
 }
 
-// TestSwayFormula: the bound in numbers. A share of a quarter moves the matrix by
-// 2·¼/(1−¼) = 2/3, and the gap of the energies a sample is 3.
+// TestSwayFormula checks the bound in numbers. A share of a quarter moves the matrix by 2·¼/(1−¼) =
+// 2/3, and the gap of the energies per sample is 3.
 func TestSwayFormula(t *testing.T) {
 	model, err := svd.FromState(svd.State{Dim: 2, Block: 2, Mass: 1, U: []float64{1, 0, 0, 1}, Sigma: []float64{math.Sqrt(8), math.Sqrt2}})
 	if err != nil {
@@ -276,7 +274,7 @@ func TestSwayFormula(t *testing.T) {
 	}
 	for _, tt := range []struct{ reach, kept, want float64 }{
 		{2, 1, math.Asin(2. / 3 / (3 - 2./3))},
-		{2, .5, math.Pi / 2}, // moves it by 2: more than half of the gap
+		{2, .5, math.Pi / 2}, // moves it by 2, more than half of the gap
 		{1, .5, math.Asin(1. / 2)},
 	} {
 		g := aggregate.Global{Model: model, Reach: tt.reach, Kept: tt.kept}
@@ -286,8 +284,8 @@ func TestSwayFormula(t *testing.T) {
 	}
 }
 
-// TestReachOfOne: of one node with all its energy of 2 a sample in one direction
-// the norm is 2, and a node may be as far from it as √(d² + 2²).
+// TestReachOfOne: for one node with all its energy of 2 per sample in one direction the norm is 2, and
+// a node may be as far from it as √(d² + 2²).
 func TestReachOfOne(t *testing.T) {
 	third := 1 / math.Sqrt(3)
 	g := merged(t, aggregate.Options{}, []svd.State{{Dim: 3, Block: 10, Mass: 2, U: []float64{third, third, third}, Sigma: []float64{math.Sqrt(20)}}})
@@ -296,10 +294,9 @@ func TestReachOfOne(t *testing.T) {
 	}
 }
 
-// TestReachOfAClippedFleet: of 20 nodes twelve have all their energy of 1 a sample
-// along the first channel and eight along the second. The elements' medians are the
-// twelve's; the eight lie √2 from there, which nine tenths of the nodes keep, and
-// the mean lies .4·√2 from there, on their side.
+// TestReachOfAClippedFleet: of 20 nodes twelve have all their energy of 1 per sample along the first
+// channel and eight along the second. The elements' medians are the twelve's; the eight are √2 away,
+// within nine tenths of the nodes, and the mean is .4·√2 away, on their side.
 func TestReachOfAClippedFleet(t *testing.T) {
 	along := func(u ...float64) svd.State {
 		return svd.State{Dim: 2, Block: 10, Mass: 2, U: u, Sigma: []float64{math.Sqrt(10)}}

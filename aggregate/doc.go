@@ -43,10 +43,10 @@
 //
 // It is a mean of semidefinite matrices and so one itself, does not depend on
 // order, and is the plain one where no node is farther than c·R. Let nodes of
-// weight share ε < S lie, and let Gₕ be the same mean of the others. From
-// S·G = Sₕ·Gₕ + Σ pᵢsᵢGᵢ over those who lie follows
+// weight share ε < S be hostile, and let Gₕ be the same mean of the others. From
+// S·G = Sₕ·Gₕ + Σ pᵢsᵢGᵢ over the hostile nodes follows
 //
-//	G − Gₕ = Σ pᵢsᵢ(Gᵢ − G) / Sₕ        sum over those who lie
+//	G − Gₕ = Σ pᵢsᵢ(Gᵢ − G) / Sₕ        sum over the hostile nodes
 //	sᵢ‖Gᵢ − G‖ ≤ sᵢDᵢ + ‖Ĝ − G‖ ≤ c·R + ‖Ĝ − G‖ =: Reach
 //	‖G − Gₕ‖ ≤ E = ε·Reach/(S − ε)
 //
@@ -55,9 +55,9 @@
 //
 //	sin ∠(u₁, u₁ₕ) ≤ E/(λ₁ − λ₂ − E)        if 2E < λ₁ − λ₂
 //
-// All of it can be computed without knowing who lies: Global.Sway does. While
-// fewer than a tenth lie, R and the elements of Ĝ are within what honest nodes
-// have, so a lie can't widen its own bound. With c = 2 and one node in a hundred
+// All of it can be computed without knowing the hostile nodes: Global.Sway does. While
+// fewer than a tenth are hostile, R and the elements of Ĝ are within what honest nodes
+// have, so a hostile node cannot widen its own bound. With c = 2 and one node in a hundred
 // the bound is .1° to 9° in fleets that are all alike, idle, half loaded, one
 // fifth loaded, of two kinds, or spread over two decades; without clipping it
 // ranges to 90°, and so does what a liar achieves.
@@ -71,7 +71,7 @@
 //
 // The cost prior of a channel is the precision-weighted median of the nodes'
 // own estimates. A node's precision counts up to four times the median one, so
-// that whoever claims certainty does not decide: of one liar in a hundred, the
+// that a node that claims certainty does not decide: with one hostile node in a hundred, the
 // prior stays between the 46th and the 54th hundredth of the honest weight.
 //
 // # Bounds

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// restart returns an aggregator that was restored from what a keeps.
+// restart returns an aggregator restored from the entries of a.
 func restart(t testing.TB, a *aggregate.Aggregator, o aggregate.Options, at time.Time) *aggregate.Aggregator {
 	t.Helper()
 	next := create(t, o)
@@ -28,9 +28,9 @@ func restart(t testing.TB, a *aggregate.Aggregator, o aggregate.Options, at time
 	return next
 }
 
-// TestEqualsTheBatchAcrossRestarts is arrival in 100 random orders with
-// duplicates, at three replicas that hear of each other and are restarted now
-// and then from what they kept: each ends as the batch merge does.
+// TestEqualsTheBatchAcrossRestarts: pushes arrive in 100 random orders with duplicates at three
+// replicas that exchange entries and are sometimes restarted from their own: each ends with the result
+// of the batch merge.
 func TestEqualsTheBatchAcrossRestarts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	pushes := fleet(t, rng, 25, 6, 3)
@@ -89,8 +89,7 @@ func TestEqualsTheBatchAcrossRestarts(t *testing.T) {
 	t.Logf("largest distance from the batch: %.2g", worst)
 }
 
-// TestDriftAfterManySteps is a million steps of nodes that come, change and
-// are forgotten.
+// TestDriftAfterManySteps makes a million steps in which nodes join, change and are forgotten.
 func TestDriftAfterManySteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	const nodes = 64
@@ -152,7 +151,7 @@ func entry() aggregate.Entry {
 	}
 }
 
-func TestEntriesAreWhatWasPut(t *testing.T) {
+func TestEntriesEqualPushes(t *testing.T) {
 	a := create(t, aggregate.Options{})
 	cpu := svd.State{Dim: 2, Block: 10, Mass: 1, U: []float64{0, 1}, Sigma: []float64{2}}
 	feed(t, a,
@@ -168,11 +167,11 @@ func TestEntriesAreWhatWasPut(t *testing.T) {
 	}
 	again := restart(t, a, aggregate.Options{}, at)
 	if diff := cmp.Diff(a.Entries(at.Add(time.Hour)), again.Entries(at.Add(time.Hour))); diff != "" {
-		t.Errorf("ages don't go on (-before +after):\n%s", diff)
+		t.Errorf("ages do not continue (-before +after):\n%s", diff)
 	}
 }
 
-// TestMerge is which of two pushes of a node stays.
+// TestMerge: which of two pushes of a node is kept.
 func TestMerge(t *testing.T) {
 	quantum := halfLife / 1024
 	for _, tt := range []struct {
@@ -180,7 +179,7 @@ func TestMerge(t *testing.T) {
 		change  func(*aggregate.Entry)
 		changed bool
 	}{
-		{"the same again", func(*aggregate.Entry) {}, false},
+		{"a duplicate", func(*aggregate.Entry) {}, false},
 		{"a later sequence", func(e *aggregate.Entry) { e.Sequence++ }, true},
 		{"an earlier sequence", func(e *aggregate.Entry) { e.Sequence-- }, false},
 		{"a later incarnation", func(e *aggregate.Entry) { e.Incarnation, e.Sequence = 9, 0 }, true},
@@ -192,7 +191,7 @@ func TestMerge(t *testing.T) {
 		{"a later sequence, received long before", func(e *aggregate.Entry) { e.Sequence++; e.Age += silence + 1 }, false},
 		{"an earlier incarnation, received later", func(e *aggregate.Entry) { e.Incarnation--; e.Age -= silence }, false},
 		{"an earlier incarnation after a silence", func(e *aggregate.Entry) { e.Incarnation--; e.Age -= silence + 1 }, true},
-		{"a later sequence, as good as forgotten", func(e *aggregate.Entry) { e.Sequence++; e.Age = forget - forget/20 + 1 }, false},
+		{"a later sequence, almost forgotten", func(e *aggregate.Entry) { e.Sequence++; e.Age = forget - forget/20 + 1 }, false},
 		{"another schema", func(e *aggregate.Entry) { e.Sequence++; e.Schema = "t" }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -244,7 +243,7 @@ func TestChanges(t *testing.T) {
 	}
 	others, _ := changes(start, 0, 1, math.MaxInt)
 	if diff := cmp.Diff([]string{"d"}, others); diff != "" {
-		t.Errorf("but those of 1 (-want +got):\n%s", diff)
+		t.Errorf("all except those of 1 (-want +got):\n%s", diff)
 	}
 	put("b", 1)
 	since, _ := changes(start, cursor, 0, math.MaxInt)
@@ -256,28 +255,27 @@ func TestChanges(t *testing.T) {
 		var names []string
 		names, cursor = changes(start, cursor, 0, 1)
 		if len(names) > 1 {
-			t.Errorf("more than one at a time: %v", names)
+			t.Errorf("limit of one: got %v", names)
 		}
 		one = append(one, names...)
 	}
 	if diff := cmp.Diff([]string{"c", "a", "d", "b"}, one); diff != "" {
-		t.Errorf("one by one (-want +got):\n%s", diff)
+		t.Errorf("one at a time (-want +got):\n%s", diff)
 	}
 	if old, cursor := changes(start.Add(forget), 0, 0, math.MaxInt); len(old) > 0 || cursor != a.Cursor() {
-		t.Errorf("what is to be forgotten is handed on: %v, cursor %d", old, cursor)
+		t.Errorf("got a change of an entry about to be forgotten: %v, cursor %d", old, cursor)
 	}
 	// Many changes of few nodes leave them in order.
 	for i := range 10_000 {
 		put(string(rune('a'+i%4)), 1)
 	}
 	if all, _ = changes(start, 0, 0, math.MaxInt); !slices.Equal(all, []string{"a", "b", "c", "d"}) {
-		t.Errorf("after many changes: %v", all)
+		t.Errorf("after many changes: got %v", all)
 	}
 }
 
-// TestForgottenNodesStayForgotten is two replicas that hear of a node at
-// slightly different times, and a third that lags behind: once forgotten, the
-// node does not come back by any of them.
+// TestForgottenNodesStayForgotten: two replicas get a node at slightly different times, and a third is
+// behind: once forgotten, the node does not return through any of them.
 func TestForgottenNodesStayForgotten(t *testing.T) {
 	at := start
 	replicas := make([]*aggregate.Aggregator, 3)
@@ -307,7 +305,7 @@ func TestForgottenNodesStayForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 			if gone && i == 0 && r.Len() > 0 {
-				t.Fatalf("the node is back after %v", at.Sub(start))
+				t.Fatalf("the node returned after %v", at.Sub(start))
 			}
 		}
 		gone = gone || replicas[0].Len() == 0
@@ -319,8 +317,8 @@ func TestForgottenNodesStayForgotten(t *testing.T) {
 	}
 }
 
-// TestChangesOutliveManyOthers: a node that changed long ago is still told of,
-// however often another has changed since.
+// TestChangesOutliveManyOthers: an old change of a node is still reported, however often another node
+// has changed since.
 func TestChangesOutliveManyOthers(t *testing.T) {
 	a := create(t, aggregate.Options{})
 	for _, name := range []string{"b", "c"} {
@@ -330,8 +328,8 @@ func TestChangesOutliveManyOthers(t *testing.T) {
 		feed(t, a, push{start, aggregate.Local{Node: "a", Sequence: i, Schema: "s", Model: flat()}})
 	}
 	var names []string
-	told, _ := a.Changes(start, 0, a.Cursor(), 0, 1<<20)
-	for _, e := range told {
+	entries, _ := a.Changes(start, 0, a.Cursor(), 0, 1<<20)
+	for _, e := range entries {
 		names = append(names, e.Node)
 	}
 	if diff := cmp.Diff([]string{"b", "c", "a"}, names); diff != "" {
@@ -368,13 +366,13 @@ func TestEntryRefusals(t *testing.T) {
 		e := entry()
 		e.Weight = weight
 		if err := e.Validate(); !errors.Is(err, aggregate.ErrRange) {
-			t.Errorf("a weight of %g: %v", weight, err)
+			t.Errorf("weight %g: got error %v", weight, err)
 		}
 	}
 }
 
-// TestEveryPushMayTravel holds that what Put accepts, Merge accepts.
-func TestEveryPushMayTravel(t *testing.T) {
+// TestEveryPushIsMergeable: Merge accepts whatever Put accepts.
+func TestEveryPushIsMergeable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(25, 26))
 	for i := range 2000 {
 		dim := 1 + rng.IntN(6)
@@ -410,10 +408,10 @@ func TestGroupsAreBounded(t *testing.T) {
 	}
 	before := a.Entries(start)
 	for _, node := range []string{"new", "r"} {
-		// Node r leaves its group with nobody in it, and so makes room.
+		// Node r leaves its group empty, and so frees it.
 		_, err := a.Put(start, aggregate.Local{Node: node, Sequence: 1, Schema: "t", Model: flat()})
 		if refused := errors.Is(err, aggregate.ErrFull); refused != (node == "new") {
-			t.Errorf("a third schema from %q: %v", node, err)
+			t.Errorf("third schema from %q: got error %v", node, err)
 		}
 		if node == "new" {
 			if diff := cmp.Diff(before, a.Entries(start)); diff != "" {
@@ -434,7 +432,7 @@ func TestAges(t *testing.T) {
 	}
 }
 
-// TestLowRank is fleets whose nodes all have load along one line.
+// TestLowRank merges fleets whose nodes all have load along one line.
 func TestLowRank(t *testing.T) {
 	rng := rand.New(rand.NewPCG(27, 28))
 	for range 1000 {
@@ -458,7 +456,7 @@ func TestLowRank(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := distance(only(t, a, start).Model.MomentsTo(nil), model.MomentsTo(nil)); d > 1e-12 {
-			t.Fatalf("%+v: off by %.2g of the trace", state, d)
+			t.Fatalf("%+v: got a distance of %.2g of the trace", state, d)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// Two nodes, one busy with CPU and one with memory, make a fleet that does
-// both. A node that pushes twice still counts once.
+// Two nodes, one busy with CPU and one with memory, make a fleet that is busy with both. A node that
+// pushes twice counts once.
 func Example() {
 	fleet, err := aggregate.New(aggregate.Options{})
 	if err != nil {
@@ -42,8 +42,8 @@ func Example() {
 	// a pod takes 0.5 cores, known: true; memory known: false
 }
 
-// Two replicas that each heard of one node, and then of each other's. Their
-// clocks differ by an hour; only ages travel.
+// Two replicas that each received one node's push exchange them. Their clocks differ by an hour;
+// entries carry only ages.
 func ExampleAggregator_Merge() {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clocks := []time.Time{now, now.Add(time.Hour)}
@@ -63,8 +63,8 @@ func ExampleAggregator_Merge() {
 	}
 	for i, a := range replicas {
 		from := 1 - i
-		told, _ := replicas[from].Changes(clocks[from], 0, replicas[from].Cursor(), uint64(i+1), 1<<17)
-		for _, e := range told {
+		entries, _ := replicas[from].Changes(clocks[from], 0, replicas[from].Cursor(), uint64(i+1), 1<<17)
+		for _, e := range entries {
 			if _, err := a.Merge(clocks[i], e, uint64(from+1)); err != nil {
 				fmt.Println(err)
 				return

@@ -42,7 +42,7 @@ type Options struct {
 	MaxBytes int
 	// CallerShare is the share of MaxNodes, MaxGroups and MaxBytes that one caller
 	// (Local.Caller) may hold, in (0,1], default ¼: the 5,000 nodes of the largest
-	// clusters may lie behind one address, and a caller that fills its share at each
+	// clusters may be behind one address, and a caller that fills its share at each
 	// of three replicas, which exchange what they hold, still leaves room.
 	CallerShare float64
 	// Clip is c of the package documentation, at least 1: a node farther from the

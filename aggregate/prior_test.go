@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// priorOf pushes one cost a node, all at the same time.
+// priorOf pushes one cost per node, all at the same time.
 func priorOf(t *testing.T, costs ...aggregate.Cost) aggregate.Cost {
 	t.Helper()
 	a := create(t, aggregate.Options{})
@@ -37,8 +37,8 @@ func TestPrior(t *testing.T) {
 		costs []c
 		want  c
 	}{
-		{"nobody knows", []c{{Value: 9, SD: 9}, {}}, c{}},
-		{"one knows", []c{{1, .2, true}, {}}, c{1, .2 * root, true}},
+		{"no known cost", []c{{Value: 9, SD: 9}, {}}, c{}},
+		{"one known cost", []c{{1, .2, true}, {}}, c{1, .2 * root, true}},
 		{"one claims certainty", []c{{1, 0, true}}, c{1, .1 * root, true}},
 		{"certainty is relative", []c{{10, 0, true}}, c{10, root, true}},
 		{"two agree", []c{{1, .2, true}, {1, .2, true}}, c{1, .2 * root / math.Sqrt2, true}},
@@ -53,7 +53,7 @@ func TestPrior(t *testing.T) {
 	}
 }
 
-// naivePrior sorts deviations afresh.
+// naivePrior sorts the deviations anew.
 func naivePrior(costs []aggregate.Cost) aggregate.Cost {
 	type pair struct{ x, w float64 }
 	median := func(pairs []pair) float64 {
@@ -109,20 +109,20 @@ func TestPriorEqualsNaive(t *testing.T) {
 	}
 }
 
-// TestPriorResists holds that a few nodes with extreme claims of certainty
-// leave the prior within the honest nodes' range.
+// TestPriorResists: a few nodes that claim extreme costs with certainty leave the prior within the
+// honest nodes' range.
 func TestPriorResists(t *testing.T) {
-	for _, lie := range []float64{1e-30, 1e-12, 1e12} {
+	for _, claim := range []float64{1e-30, 1e-12, 1e12} {
 		var costs []aggregate.Cost
 		for i := range 95 {
 			costs = append(costs, aggregate.Cost{Value: .9 + .2*float64(i)/94, SD: .2, Known: true})
 		}
 		for range 5 {
-			costs = append(costs, aggregate.Cost{Value: lie, SD: 0, Known: true})
+			costs = append(costs, aggregate.Cost{Value: claim, SD: 0, Known: true})
 		}
 		got := priorOf(t, costs...)
 		if got.Value < .9 || got.Value > 1.1 || got.SD > .3 {
-			t.Errorf("5 of 100 nodes claim %g: the prior is %+v", lie, got)
+			t.Errorf("5 of 100 nodes claim %g: got prior %+v", claim, got)
 		}
 	}
 }
@@ -138,6 +138,6 @@ func TestPriorFades(t *testing.T) {
 			Costs: []aggregate.Cost{{Value: value, SD: .5, Known: true}}}})
 	}
 	if got := only(t, a, start).Costs[0].Value; got != 1 {
-		t.Errorf("three nodes silent for three half-lives outvote two that live: %v", got)
+		t.Errorf("three nodes silent for three half-lives outvote two recent ones: got %v", got)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate"
 )
 
-// TestMedianOfManyAges compares the linear-time median with sorting, through
-// the ages that a global model tells; ties and long runs included.
+// TestMedianOfManyAges compares the linear-time median with sorting, by the ages of a global model;
+// ties and long runs are included.
 func TestMedianOfManyAges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(51, 52))
 	for _, n := range []int{1, 2, 3, 16, 17, 18, 100, 501, 1000} {

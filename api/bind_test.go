@@ -30,7 +30,7 @@ func TestBindRoundTrip(t *testing.T) {
 		}
 	}
 	if m := api.FromBind(agent.Bind{Pod: 1, Inits: -1, InitsKnown: true}); m.InitContainers != nil || m.Demand != nil {
-		t.Errorf("nothing known travels as %v", m)
+		t.Errorf("unknown bind: got message %v", m)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestToBindRefuses(t *testing.T) {
 		b, err := api.ToBind(m)
 		refused(t, err, tt.field, api.ErrRange)
 		if b.Pod != bind().Pod || b.Demand != (profile.Demand{}) {
-			t.Errorf("%s: what is left of the notice is %+v", tt.field, b)
+			t.Errorf("%s: got rest of the notice %+v", tt.field, b)
 		}
 	}
 	_, err := api.ToBind(nil)

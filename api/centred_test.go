@@ -12,8 +12,9 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// TestCentredModelsTravel: the mean goes with the model, both ways, unshared.
-func TestCentredModelsTravel(t *testing.T) {
+// TestCentredModelsRoundTrip: the mean is sent with the model, in both directions, without sharing
+// memory.
+func TestCentredModelsRoundTrip(t *testing.T) {
 	mean := []float64{.25, .75}
 	l := local()
 	l.Model.Mean = slices.Clone(mean)
@@ -40,9 +41,8 @@ func TestCentredModelsTravel(t *testing.T) {
 	}
 }
 
-// TestUnboundedTravels: the avail of a node that follows Pronto's signal is the most
-// that a report can carry.
-func TestUnboundedTravels(t *testing.T) {
+// TestUnboundedRoundTrip: the avail of a node that follows Pronto's signal is the maximum of a report.
+func TestUnboundedRoundTrip(t *testing.T) {
 	r := report()
 	r.Avail = agent.Unbounded
 	if got, err := api.ToReport(api.FromReport(r)); err != nil || got.Avail != api.MaxPods {

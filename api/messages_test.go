@@ -25,8 +25,8 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// golden is a message as a release wrote it: bytes, each field with a comment, and what they
-// say as text, both written down by hand. Files of a release are never changed.
+// golden is a message as a release encoded it: its bytes, each field with a comment, and its meaning as
+// text, both written by hand. Files of a release are never changed.
 type golden struct {
 	file    string
 	message protoreflect.FullName
@@ -75,7 +75,7 @@ func parseGolden(text string) (golden, error) {
 	return g, nil
 }
 
-// decode returns the message of the bytes.
+// decode returns the decoded message.
 func (g golden) decode(t *testing.T) proto.Message {
 	t.Helper()
 	m := g.empty(t)
@@ -94,7 +94,7 @@ func (g golden) empty(t *testing.T) proto.Message {
 	return of.New().Interface()
 }
 
-// read is what readers make of the message; of some kinds they use the fields themselves.
+// read converts the message as its readers do; for some kinds they use the fields themselves.
 func read(m proto.Message) (any, error) {
 	switch m := m.(type) {
 	case *spaziov1.Report:
@@ -137,13 +137,13 @@ func read(m proto.Message) (any, error) {
 	return nil, fmt.Errorf("no reader of %T is known", m)
 }
 
-// accept says what readers of the message say to it.
+// accept returns the error of the message's readers.
 func accept(m proto.Message) error {
 	_, err := read(m)
 	return err
 }
 
-// TestMessages: what any release has written says the same for ever, and is accepted.
+// TestMessages: a message of any release keeps its meaning, and is accepted.
 func TestMessages(t *testing.T) {
 	for _, g := range goldens(t) {
 		t.Run(strings.TrimPrefix(g.file, "testdata/messages/"), func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestMessages(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !proto.Equal(want, got) {
-				t.Errorf("the bytes say\n%s\nand meant\n%s", prototext.Format(got), prototext.Format(want))
+				t.Errorf("got\n%s\nwant\n%s", prototext.Format(got), prototext.Format(want))
 			}
 			if err := accept(got); err != nil {
 				t.Error(err)
@@ -161,8 +161,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesMean: what readers make of the messages, field by field: a writer and a reader
-// that changed together would still agree with each other.
+// TestMessagesMean checks the readers' results field by field: a writer and a reader that changed
+// together would still agree with each other.
 func TestMessagesMean(t *testing.T) {
 	state := svd.State{
 		Dim: 2, Block: 10, Mass: 1.75, U: []float64{.6, .8, .8, -.6}, Sigma: []float64{2, .5}, Mean: []float64{.25, .5},
@@ -231,7 +231,7 @@ func TestMessagesMean(t *testing.T) {
 	}
 }
 
-// TestMessagesHoldEveryField: whoever adds a field writes down what its bytes mean.
+// TestMessagesHoldEveryField: each new field needs a file with the meaning of its bytes.
 func TestMessagesHoldEveryField(t *testing.T) {
 	held := map[protoreflect.FullName]bool{}
 	for _, g := range goldens(t) {
@@ -249,8 +249,8 @@ func TestMessagesHoldEveryField(t *testing.T) {
 	})
 }
 
-// TestMessagesOfEveryCall: what a service takes and answers is in a file of its own, not as
-// part of another message alone.
+// TestMessagesOfEveryCall: each request and answer of a service has its own file, rather than being
+// only part of another message.
 func TestMessagesOfEveryCall(t *testing.T) {
 	held := map[protoreflect.FullName]bool{}
 	for _, g := range goldens(t) {
@@ -275,7 +275,7 @@ func TestMessagesOfEveryCall(t *testing.T) {
 	}
 }
 
-// hold notes the messages and the fields that are set.
+// hold records the messages and the fields that are set.
 func hold(m protoreflect.Message, held map[protoreflect.FullName]bool) {
 	held[m.Descriptor().FullName()] = true
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -298,8 +298,8 @@ func eachPart(f protoreflect.FieldDescriptor, v protoreflect.Value, do func(prot
 	}
 }
 
-// eachFile calls do for each file of the wire, eachMessage for each message, those within
-// others too.
+// eachFile calls do for each file of the wire format, eachMessage for each message, nested ones
+// included.
 func eachFile(do func(protoreflect.FileDescriptor)) {
 	protoregistry.GlobalFiles.RangeFilesByPackage("spazio.v1", func(f protoreflect.FileDescriptor) bool {
 		do(f)
@@ -318,8 +318,7 @@ func eachMessage(do func(protoreflect.MessageDescriptor)) {
 	eachFile(func(f protoreflect.FileDescriptor) { each(f.Messages()) })
 }
 
-// TestNewerMeaning: of a report that means something else nothing is taken, be its numbers
-// what they may.
+// TestNewerMeaning: a report with a newer semantic version is refused, whatever its numbers are.
 func TestNewerMeaning(t *testing.T) {
 	for _, g := range goldens(t) {
 		m, is := g.decode(t).(*spaziov1.Report)

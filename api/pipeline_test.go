@@ -13,10 +13,9 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// TestWhatTheAgentSaysIsAccepted runs the real pipeline through idle, erratic
-// and full load and sends everything it says over the wire: the bounds must
-// never silence a sound node.
-func TestWhatTheAgentSaysIsAccepted(t *testing.T) {
+// TestPipelineReportsAreAccepted runs the real pipeline through idle, erratic and full load and
+// converts everything it sends: the bounds must never reject a sound node.
+func TestPipelineReportsAreAccepted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, cores := range []float64{.5, 4, 1024} {
 		p, err := agent.New(agent.Config{
@@ -83,7 +82,7 @@ func TestWhatTheAgentSaysIsAccepted(t *testing.T) {
 			}
 		}
 		if reports < 2000 {
-			t.Errorf("the pipeline made %d reports", reports)
+			t.Errorf("got %d reports of the pipeline", reports)
 		}
 	}
 }

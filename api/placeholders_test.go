@@ -30,8 +30,7 @@ func TestPlaceholdersRoundTrip(t *testing.T) {
 	refused(t, err, "pods", api.ErrLength)
 }
 
-// TestNoticesOnTheWire keeps the bytes: agents and schedulers of other versions read
-// them.
+// TestNoticesOnTheWire pins the bytes, which agents and schedulers of other versions read.
 func TestNoticesOnTheWire(t *testing.T) {
 	for _, test := range []struct {
 		want   string
@@ -40,7 +39,7 @@ func TestNoticesOnTheWire(t *testing.T) {
 		// Field 2, 18 bytes: field 1, packed, 16 bytes, little-endian.
 		{"12120a100807060504030201ffffffffffffffff", &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{
 			GhostPods: api.FromPlaceholders([]reserve.PodKey{0x0102030405060708, math.MaxUint64})}}},
-		// That there are none any more is told, too.
+		// An empty list is sent, too.
 		{"1200", &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromPlaceholders(nil)}}},
 		{"1801", &spaziov1.Notice{Event: &spaziov1.Notice_TakesHeartbeats{TakesHeartbeats: true}}},
 		{"0a0b0908070605040302011800", &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{
@@ -51,7 +50,7 @@ func TestNoticesOnTheWire(t *testing.T) {
 			t.Errorf("%v is %x, want %s, %v", test.notice, raw, test.want, err)
 		}
 	}
-	// An agent of before there were placeholders sees a notice of nothing.
+	// An agent older than placeholders sees an empty notice.
 	placeholders := &spaziov1.Notice{}
 	if err := proto.Unmarshal([]byte{0x12, 0x00}, placeholders); err != nil || placeholders.GetPodBound() != nil || placeholders.GetTakesHeartbeats() {
 		t.Errorf("%v, %v", placeholders, err)

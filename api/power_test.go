@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 )
 
-// TestUnknownQualityIsNone: what a later agent rests its power on means nothing to a
-// scheduler of today, and its numbers none either; the rest of the report stands.
+// TestUnknownQualityIsNone: a later agent's unknown power quality makes a scheduler drop the power's
+// numbers; the rest of the report counts.
 func TestUnknownQualityIsNone(t *testing.T) {
 	for _, q := range []spaziov1.Quality{spaziov1.Quality_QUALITY_NONE, 5, 255, 256 + 4, -252, -1} {
 		m := api.FromReport(report())
@@ -25,12 +25,11 @@ func TestUnknownQualityIsNone(t *testing.T) {
 	r := report()
 	r.Power.Quality = energy.None
 	if m := api.FromReport(r); m.Power != nil {
-		t.Errorf("a power that nobody knows is sent: %v", m.Power)
+		t.Errorf("an unknown power was sent: %v", m.Power)
 	}
 }
 
-// TestPowersNumbersOnTheWire: an agent and a scheduler of different versions agree on
-// which field is which.
+// TestPowersNumbersOnTheWire: agents and schedulers of different versions agree on the field numbers.
 func TestPowersNumbersOnTheWire(t *testing.T) {
 	raw, err := proto.Marshal(api.FromReport(report()))
 	if err != nil {
@@ -59,7 +58,7 @@ func TestPowersNumbersOnTheWire(t *testing.T) {
 		r := report()
 		r.Power.Quality = q
 		if got := api.FromReport(r).Power.Quality; got != want {
-			t.Errorf("%v is sent as %v", q, got)
+			t.Errorf("quality %v: got message %v", q, got)
 		}
 	}
 }

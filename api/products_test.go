@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// TestProductsOfAReportAreFinite: of whatever a report may say, what a scheduler makes by
-// dividing one number by another can be shown.
+// TestProductsOfAReportAreFinite: for any valid report, the quotients that a scheduler computes from it
+// are finite.
 func TestProductsOfAReportAreFinite(t *testing.T) {
 	small := []float64{0, 5e-324, 1e-306, 1e-38, 1e-18, 1e-9, 1, 1e6}
 	accepted := 0
@@ -41,6 +41,6 @@ func TestProductsOfAReportAreFinite(t *testing.T) {
 		}
 	}
 	if accepted < 8*4 {
-		t.Errorf("%d reports accepted", accepted)
+		t.Errorf("got %d accepted reports", accepted)
 	}
 }

@@ -21,14 +21,14 @@ func refused(t *testing.T, err error, name string, cause error) {
 	t.Helper()
 	var bad *field.Error
 	if !errors.As(err, &bad) {
-		t.Errorf("error is %v, want a *field.Error of %s", err, name)
+		t.Errorf("got error %v, want a *field.Error of %s", err, name)
 		return
 	}
 	if bad.Field != name || !errors.Is(err, cause) {
-		t.Errorf("error is %q (field %s), want field %s because of %q", err, bad.Field, name, cause)
+		t.Errorf("got error %q (field %s), want field %s with cause %q", err, bad.Field, name, cause)
 	}
 	if most := len("api:  = : ") + len(name) + 64 + len(bad.Err.Error()); len(err.Error()) > most || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error is not one short line: %q", err)
+		t.Errorf("got error %q, want one short line", err)
 	}
 }
 
@@ -117,8 +117,7 @@ func TestToHeartbeatRefuses(t *testing.T) {
 	}
 	_, err := api.ToHeartbeat(nil)
 	refused(t, err, "unchanged", api.ErrMissing)
-	// What takes a heartbeat for a report refuses it, as schedulers did that knew
-	// no heartbeats.
+	// A reader of reports refuses a heartbeat, as schedulers without heartbeats did.
 	_, err = api.ToReport(api.FromHeartbeat(api.Heartbeat{Sequence: 7, Unchanged: 5}))
 	refused(t, err, "node", api.ErrMissing)
 }
@@ -180,8 +179,8 @@ func TestToLocalRefuses(t *testing.T) {
 	refused(t, err, "nodes", api.ErrRange)
 }
 
-// fuzz decodes raw bytes and converts them there and back: what is accepted
-// must survive the way back unchanged, what is refused must name a field.
+// fuzz decodes raw bytes and converts them both ways: an accepted message must survive a round trip
+// unchanged, a refusal must name a field.
 func fuzz[M proto.Message, T any](f *testing.F, seed M, empty func() M, to func(M) (T, error), from func(T) M) {
 	raw, err := proto.Marshal(seed)
 	if err != nil {
@@ -199,16 +198,16 @@ func fuzz[M proto.Message, T any](f *testing.F, seed M, empty func() M, to func(
 		if err != nil {
 			var bad *field.Error
 			if !errors.As(err, &bad) || bad.Field == "" || len(err.Error()) > 400 {
-				t.Fatalf("refused with %v", err)
+				t.Fatalf("got refusal %v", err)
 			}
 			return
 		}
 		again, err := to(from(value))
 		if err != nil {
-			t.Fatalf("the way back of an accepted message: %v", err)
+			t.Fatalf("back conversion of an accepted message: got error %v", err)
 		}
 		if !proto.Equal(from(value), from(again)) {
-			t.Fatalf("there and back changed\n%v\ninto\n%v", from(value), from(again))
+			t.Fatalf("round trip changed\n%v\nto\n%v", from(value), from(again))
 		}
 	})
 }

@@ -34,7 +34,7 @@ func TestRoomsRoundTrip(t *testing.T) {
 	}
 }
 
-// TestLargestRoomsFit what a client takes in one message.
+// TestLargestRoomsFit in one message of a client's maximum size.
 func TestLargestRoomsFit(t *testing.T) {
 	long := strings.Repeat("x", api.MaxName)
 	r := api.Rooms{Full: true, More: true}
@@ -70,7 +70,7 @@ func TestToRoomsRefuses(t *testing.T) {
 		refused(t, err, tt.field, tt.cause)
 	}
 	if got, err := api.ToRooms(nil); err != nil || got.Full || len(got.Rooms) > 0 {
-		t.Errorf("no message at all is %+v, %v", got, err)
+		t.Errorf("nil message: got %+v, %v", got, err)
 	}
 }
 

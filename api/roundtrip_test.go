@@ -61,7 +61,7 @@ func fleet(t *testing.T) agent.Fleet {
 	return agent.Fleet{Schema: "v1:cpu,memory", Model: model, Costs: []agent.Cost{{}, {Value: 2e8, SD: 1e7, Known: true}}, Nodes: 19}
 }
 
-// wire sends a message through its encoding.
+// wire returns a message after encoding and decoding.
 func wire[M proto.Message](t *testing.T, m, into M) M {
 	t.Helper()
 	raw, err := proto.Marshal(m)
@@ -110,8 +110,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestHeartbeatsAreSmall: a day after the agent's start, of a sample half a
-// second old.
+// TestHeartbeatsAreSmall a day after the agent's start, for a sample half a second old.
 func TestHeartbeatsAreSmall(t *testing.T) {
 	raw, err := proto.Marshal(api.FromHeartbeat(api.Heartbeat{Sequence: 100_000, Unchanged: 99_990, SampleAge: time.Second / 2}))
 	if err != nil || len(raw) > 20 {
@@ -119,7 +118,7 @@ func TestHeartbeatsAreSmall(t *testing.T) {
 	}
 }
 
-func TestUnknownCostsStayHome(t *testing.T) {
+func TestUnknownCostsAreNotSent(t *testing.T) {
 	l := local()
 	l.Costs[1] = agent.Cost{Value: math.NaN(), SD: math.Inf(1)}
 	got, err := api.ToLocal(api.FromLocal(l))

@@ -60,7 +60,7 @@ func TestChunksAreBounded(t *testing.T) {
 	refused(t, api.CheckHeader(&spaziov1.SnapshotHeader{WrittenUnixNanos: -1}), "written_unix_nanos", api.ErrRange)
 }
 
-// FuzzCheckChunk: what is refused names a field.
+// FuzzCheckChunk: a refusal names a field.
 func FuzzCheckChunk(f *testing.F) {
 	raw, err := proto.Marshal(chunk())
 	if err != nil {
@@ -75,7 +75,7 @@ func FuzzCheckChunk(f *testing.F) {
 		}
 		var bad *field.Error
 		if err := api.CheckChunk(&m); err != nil && (!errors.As(err, &bad) || bad.Field == "" || len(err.Error()) > 400) {
-			t.Fatalf("refused with %v", err)
+			t.Fatalf("got refusal %v", err)
 		}
 	})
 }

@@ -41,7 +41,8 @@ func TestUsageRoundTrip(t *testing.T) {
 	}
 }
 
-// TestFullUsageBatchFits: as many windows as an agent puts into a batch, of pods whose demand varies.
+// TestFullUsageBatchFits: a batch has at most as many windows as an agent sends, of pods with varying
+// demand.
 func TestFullUsageBatchFits(t *testing.T) {
 	b := usageBatch()
 	one := b.Windows[0]
@@ -97,8 +98,8 @@ func TestToUsageRefuses(t *testing.T) {
 	refused(t, err, "usage", api.ErrMissing)
 }
 
-// One count that contradicts the window costs that count, and no other.
-func TestOneBadCountCostsNoOther(t *testing.T) {
+// An inconsistent count is dropped alone.
+func TestBadCountIsDroppedAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*spaziov1.PodWindow)
 		want  func(*agent.Window)
@@ -133,9 +134,9 @@ func TestOneBadCountCostsNoOther(t *testing.T) {
 	}
 }
 
-// A window that is out of range costs that window: its neighbours are kept, and the sender
-// gets to know which was refused, and why.
-func TestOneBadWindowCostsNoOther(t *testing.T) {
+// An out-of-range window is refused alone: its neighbours are accepted, and the acknowledgement names
+// the refused window and the reason.
+func TestBadWindowIsRefusedAlone(t *testing.T) {
 	b := usageBatch()
 	for len(b.Windows) < 5 {
 		b.Windows = append(b.Windows, agent.Window{Pod: reserve.PodKey(len(b.Windows)), Usage: profile.Usage{Span: time.Second, NoCPU: true}})
@@ -153,7 +154,7 @@ func TestOneBadWindowCostsNoOther(t *testing.T) {
 	}
 	want := &spaziov1.UsageAck{Incarnation: 1 << 60, Sequence: 7, Refused: []uint32{1, 3}, Refusal: ack.Refusal}
 	if ack = wire(t, ack, &spaziov1.UsageAck{}); !proto.Equal(want, ack) {
-		t.Errorf("acknowledged with %v, want %v", ack, want)
+		t.Errorf("got acknowledgement %v, want %v", ack, want)
 	}
 	for _, part := range []string{"windows[1].cpu_seconds", "4097", "0 to 4096"} {
 		if !strings.Contains(ack.Refusal, part) {
@@ -162,9 +163,9 @@ func TestOneBadWindowCostsNoOther(t *testing.T) {
 	}
 }
 
-// What a log makes of a full node that had no profiler for ten minutes, in which what
-// its pods take changed all the time, goes over the wire, and nothing of it is lost.
-func TestBatchesOfALogAreTaken(t *testing.T) {
+// The batches of a log of a full node that had no profiler for ten minutes, with continuously changing
+// usage, are accepted completely.
+func TestBatchesOfALogAreAccepted(t *testing.T) {
 	log, err := agent.NewUsageLog(agent.UsageLogConfig{Node: strings.Repeat("n", 253), Incarnation: math.MaxUint64})
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +196,7 @@ func TestBatchesOfALogAreTaken(t *testing.T) {
 		}
 		got, ack, err := api.ToUsage(api.FromUsage(b))
 		if err != nil || ack.Refused != nil {
-			t.Fatalf("a batch of %d windows: %v, %v", len(b.Windows), ack, err)
+			t.Fatalf("batch of %d windows: got %v, %v", len(b.Windows), ack, err)
 		}
 		for _, w := range got.Windows {
 			sent[w.Pod] = true
@@ -212,7 +213,7 @@ func FuzzToUsage(f *testing.F) {
 	to := func(m *spaziov1.UsageBatch) (agent.UsageBatch, error) {
 		b, ack, err := api.ToUsage(m)
 		if err == nil && len(b.Windows)+len(ack.Refused) != len(m.GetWindows()) {
-			return b, fmt.Errorf("%d windows taken and %d refused of %d", len(b.Windows), len(ack.Refused), len(m.GetWindows()))
+			return b, fmt.Errorf("got %d accepted and %d refused windows of %d", len(b.Windows), len(ack.Refused), len(m.GetWindows()))
 		}
 		return b, err
 	}

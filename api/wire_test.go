@@ -18,12 +18,12 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-var update = flag.Bool("update", false, "write testdata/wire.txt anew, which only a release does")
+var update = flag.Bool("update", false, "rewrite testdata/wire.txt, which only a release does")
 
 const wireFile = "testdata/wire.txt"
 
-// TestWireOnlyGrows: whatever a release could say keeps its number, its name, its type and
-// its presence, so that versions that know less or more understand each other.
+// TestWireOnlyGrows: each released element keeps its number, name, type and presence, so that versions
+// with fewer or more elements understand each other.
 func TestWireOnlyGrows(t *testing.T) {
 	now := wireLines()
 	if *update {
@@ -44,7 +44,7 @@ func TestWireOnlyGrows(t *testing.T) {
 		}
 		released++
 		if !slices.Contains(now, line) {
-			t.Errorf("no longer so: %s", line)
+			t.Errorf("missing or changed: %s", line)
 		}
 	}
 	if released < 100 {
@@ -52,7 +52,7 @@ func TestWireOnlyGrows(t *testing.T) {
 	}
 }
 
-// wireLines says what the wire can say, a line for each thing that a peer relies on.
+// wireLines describes the wire format, one line for each element that a peer relies on.
 func wireLines() []string {
 	var lines []string
 	eachFile(func(f protoreflect.FileDescriptor) {
@@ -110,8 +110,7 @@ func fieldLine(f protoreflect.FieldDescriptor) string {
 	return line
 }
 
-// absences reads what the .proto files say of each field that is absent: the end of its
-// comment.
+// absences returns the meaning of each absent field from the end of its comment in the .proto files.
 func absences(t *testing.T) map[protoreflect.FullName]string {
 	t.Helper()
 	files, err := filepath.Glob("spazio/v1/*.proto")
@@ -123,7 +122,7 @@ func absences(t *testing.T) map[protoreflect.FullName]string {
 		field   = regexp.MustCompile(`^ +(?:repeated |optional )?[\w.]+ (\w+) = \d+;`)
 		comment = regexp.MustCompile(`^ +// ?(.*)`)
 	)
-	said := map[protoreflect.FullName]string{}
+	absence := map[protoreflect.FullName]string{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -140,42 +139,42 @@ func absences(t *testing.T) map[protoreflect.FullName]string {
 			}
 			if f := field.FindStringSubmatch(line); f != nil {
 				_, absent, _ := strings.Cut(about, "Absent: ")
-				said[protoreflect.FullName("spazio.v1."+in+"."+f[1])] = strings.TrimSpace(absent)
+				absence[protoreflect.FullName("spazio.v1."+in+"."+f[1])] = strings.TrimSpace(absent)
 			}
 			about = ""
 		}
 	}
-	return said
+	return absence
 }
 
-// TestFieldsSayWhatAbsenceMeans: a peer of another version may not send a field, and who
-// reads must know what that is.
+// TestFieldsSayWhatAbsenceMeans: a peer of another version may omit a field, so its comment must define
+// the absence.
 func TestFieldsSayWhatAbsenceMeans(t *testing.T) {
-	said := absences(t)
+	absence := absences(t)
 	eachMessage(func(m protoreflect.MessageDescriptor) {
 		for i := range m.Fields().Len() {
-			if f := m.Fields().Get(i); said[f.FullName()] == "" {
+			if f := m.Fields().Get(i); absence[f.FullName()] == "" {
 				t.Errorf("the comment of %s does not say what its absence means (Absent: …)", f.FullName())
 			}
 		}
 	})
 }
 
-// TestAbsence: a message of those fields alone whose absence is said to be refused is
-// accepted, and without any one of these refused for it.
+// TestAbsence: a message is accepted with only those fields whose absence is documented as refused, and
+// refused without any one of them.
 func TestAbsence(t *testing.T) {
-	said := absences(t)
+	absence := absences(t)
 	tried := map[protoreflect.FullName]bool{}
 	for _, g := range goldens(t) {
 		least := g.decode(t)
 		if report, is := least.(*spaziov1.Report); is && api.IsHeartbeat(report) {
 			continue
 		}
-		spare(least.ProtoReflect(), said)
+		spare(least.ProtoReflect(), absence)
 		if err := accept(least); err != nil {
-			t.Errorf("%s, without what may be absent: %v", g.file, err)
+			t.Errorf("%s, without optional fields: got %v", g.file, err)
 		}
-		eachRefused(least.ProtoReflect(), said, func(m protoreflect.Message, f protoreflect.FieldDescriptor) {
+		eachRefused(least.ProtoReflect(), absence, func(m protoreflect.Message, f protoreflect.FieldDescriptor) {
 			value := m.Get(f)
 			m.Clear(f)
 			// Package svd, which checks the models, writes "len(U) = 0" for u.
@@ -188,34 +187,34 @@ func TestAbsence(t *testing.T) {
 			tried[f.FullName()] = true
 		})
 	}
-	for name, absent := range said {
+	for name, absent := range absence {
 		if strings.HasPrefix(absent, "refused") && !tried[name] {
-			t.Errorf("the absence of %s was not tried", name)
+			t.Errorf("the absence of %s was not tested", name)
 		}
 	}
 }
 
-// spare clears the fields whose absence is not refused; messages stay, and hold less.
-func spare(m protoreflect.Message, said map[protoreflect.FullName]string) {
+// spare clears the fields whose absence is not refused, recursively in messages.
+func spare(m protoreflect.Message, absence map[protoreflect.FullName]string) {
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		one := f.ContainingOneof()
-		if f.Message() == nil && (one == nil || one.IsSynthetic()) && !strings.HasPrefix(said[f.FullName()], "refused") {
+		if f.Message() == nil && (one == nil || one.IsSynthetic()) && !strings.HasPrefix(absence[f.FullName()], "refused") {
 			m.Clear(f)
 		}
-		eachPart(f, v, func(part protoreflect.Message) { spare(part, said) })
+		eachPart(f, v, func(part protoreflect.Message) { spare(part, absence) })
 		return true
 	})
 }
 
-func eachRefused(m protoreflect.Message, said map[protoreflect.FullName]string, do func(protoreflect.Message, protoreflect.FieldDescriptor)) {
+func eachRefused(m protoreflect.Message, absence map[protoreflect.FullName]string, do func(protoreflect.Message, protoreflect.FieldDescriptor)) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
 		f := fields.Get(i)
 		if !m.Has(f) {
 			continue
 		}
-		eachPart(f, m.Get(f), func(part protoreflect.Message) { eachRefused(part, said, do) })
-		if strings.HasPrefix(said[f.FullName()], "refused") {
+		eachPart(f, m.Get(f), func(part protoreflect.Message) { eachRefused(part, absence, do) })
+		if strings.HasPrefix(absence[f.FullName()], "refused") {
 			do(m, f)
 		}
 	}

@@ -41,7 +41,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Flags are the doubts that ride with a Result.
+// Flags qualify a Result: each is a reason to trust its figures less.
 type Flags uint8
 
 const (

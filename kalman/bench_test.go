@@ -7,8 +7,8 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// observations are of a node whose pods come and go, so that a benchmark takes
-// the branches that a node takes.
+// observations are of a node whose pods come and go, so that a benchmark takes the branches of a real
+// node.
 func observations(channels int) []kalman.Observation {
 	rng := rand.New(rand.NewPCG(41, 42))
 	all := make([]kalman.Observation, 0, 1024)
@@ -22,8 +22,8 @@ func observations(channels int) []kalman.Observation {
 	return all
 }
 
-// BenchmarkStep is a step of every channel with all gates, its estimate and the
-// pooling with the fleet's cost.
+// BenchmarkStep makes a step of every channel with all gates, its estimate and the pooling with the
+// fleet's cost.
 func BenchmarkStep(b *testing.B) {
 	b.Run("centred/d=4", func(b *testing.B) {
 		const channels = 4
@@ -71,6 +71,6 @@ func TestStepAllocates(t *testing.T) {
 		i++
 	})
 	if n != 0 {
-		t.Errorf("Step, EstimatesTo, VerdictsTo and Pool allocate %v times", n)
+		t.Errorf("Step, EstimatesTo, VerdictsTo and Pool: got %v allocations", n)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// TestZeroFieldsAreDefaults: a Config that names every default learns what the
-// zero Config does, to the last bit, also where the cost comes down to its floor.
+// TestZeroFieldsAreDefaults: a Config with every default set explicitly learns the same as the zero
+// Config, to the last bit, also where the cost reaches its floor.
 func TestZeroFieldsAreDefaults(t *testing.T) {
 	explicit := kalman.Config{
 		Prior: kalman.DefaultPrior, PriorSD: kalman.DefaultCostSD, Noise: kalman.DefaultNoise,
@@ -26,16 +26,16 @@ func TestZeroFieldsAreDefaults(t *testing.T) {
 			zero, _, _ = kalman.Step(zero, z, n, kalman.Config{})
 			named, _, _ = kalman.Step(named, z, n, explicit)
 			if zero != named {
-				t.Fatalf("cost %g, step %d: %+v, with the defaults named %+v", cost, i, zero, named)
+				t.Fatalf("cost %g, step %d: got %+v, with explicit defaults %+v", cost, i, zero, named)
 			}
 			if a, b := zero.Estimate(kalman.Config{}), named.Estimate(explicit); a != b {
-				t.Fatalf("cost %g, step %d: %+v, with the defaults named %+v", cost, i, a, b)
+				t.Fatalf("cost %g, step %d: got %+v, with explicit defaults %+v", cost, i, a, b)
 			}
 		})
 	}
 }
 
-// TestConfigBounds: what lies at a bound is taken, what lies beyond is refused.
+// TestConfigBounds: a value at a bound is accepted, one beyond is refused.
 func TestConfigBounds(t *testing.T) {
 	for name, c := range map[string]struct{ at, past kalman.Config }{
 		"Patience":     {kalman.Config{Patience: 100}, kalman.Config{Patience: 101}},
@@ -51,40 +51,39 @@ func TestConfigBounds(t *testing.T) {
 		}
 	}
 	if _, _, err := kalman.Step(kalman.State{}, 1, kalman.MaxPods, kalman.Config{}); err != nil {
-		t.Errorf("the most pods: %v", err)
+		t.Errorf("the most pods: got error %v", err)
 	}
 	s := kalman.State{Level: .5, Cost: .1, Started: true}
 	if _, err := s.Rescale(1e9); err != nil {
-		t.Errorf("the largest ratio: %v", err)
+		t.Errorf("the largest ratio: got error %v", err)
 	}
 	if _, err := s.Rescale(1.1e9); err == nil {
-		t.Error("a ratio above the largest was taken")
+		t.Error("a ratio above the largest was accepted")
 	}
 	if name := (kalman.Outlier + 1).String(); name != "unknown" {
-		t.Errorf("a name past the last: %q", name)
+		t.Errorf("name past the last: got %q", name)
 	}
 	if _, err := (kalman.Outlier + 1).MarshalText(); err == nil {
-		t.Error("a verdict past the last was written")
+		t.Error("a verdict past the last was encoded")
 	}
 }
 
-// TestKnown: a cost is known whose variance is at most Known of its prior's, and
-// that lies at least two standard deviations above its floor. It is small if the
-// latter alone fails.
+// TestKnown: a cost is known if its variance is at most Known of its prior's, and it lies at least two
+// standard deviations above its floor. It is small if only the latter fails.
 func TestKnown(t *testing.T) {
 	// The prior's deviation is 1/8, a quarter of its variance 1/256, the floor 1/32.
 	for name, tt := range map[string]struct {
 		cost, variance float64
 		known, small   bool
 	}{
-		"variance at its limit":         {.25, 1. / 256, true, false},
-		"variance above it":             {.25, 1. / 255, false, false},
-		"far above the floor, unsure":   {1, 1. / 100, false, false},
-		"two deviations from the floor": {1./32 + 1./16, 1. / 1024, true, false},
-		"less than two":                 {1./32 + 1./16, 1. / 1023, false, true},
-		"near the floor":                {.04, 1e-4, false, true},
-		"near the floor, unsure":        {.04, 1. / 255, false, false},
-		"at the floor, without doubt":   {1. / 32, 0, false, true},
+		"variance at its limit":          {.25, 1. / 256, true, false},
+		"variance above it":              {.25, 1. / 255, false, false},
+		"far above the floor, uncertain": {1, 1. / 100, false, false},
+		"two deviations from the floor":  {1./32 + 1./16, 1. / 1024, true, false},
+		"less than two":                  {1./32 + 1./16, 1. / 1023, false, true},
+		"near the floor":                 {.04, 1e-4, false, true},
+		"near the floor, uncertain":      {.04, 1. / 255, false, false},
+		"at the floor, certain":          {1. / 32, 0, false, true},
 	} {
 		s := kalman.State{Level: .5, LevelVar: 1e-4, Cost: tt.cost, CostVar: tt.variance, MeanPods: 2, LastPods: 4, Started: true}
 		e := s.Estimate(kalman.Config{})
@@ -101,7 +100,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestEstimatesToOverwrites: nothing of what dst held is left, started or not.
+// TestEstimatesToOverwrites: none of dst's former contents remain, whether or not the estimator has started.
 func TestEstimatesToOverwrites(t *testing.T) {
 	p, err := kalman.NewPerChannel(kalman.Config{Prior: .1})
 	if err != nil {
@@ -120,7 +119,7 @@ func TestEstimatesToOverwrites(t *testing.T) {
 	}
 }
 
-// TestGateIncludesItsEdge: ν²/S = Gate is no outlier yet.
+// TestGateIncludesItsEdge: ν²/S = Gate is not yet an outlier.
 func TestGateIncludesItsEdge(t *testing.T) {
 	// R = 2^-10, and S = 2^-9 + R + R = 2^-8: an innovation of 3/16 is the edge.
 	c := kalman.Config{Noise: 0x1p-10, LevelDrift: 1}
@@ -167,8 +166,8 @@ func TestFullEdges(t *testing.T) {
 	}
 }
 
-// TestPoolNumbers: the fleet's spread widens its pseudo-measurement, and a result
-// that overflows is not taken.
+// TestPoolNumbers: the fleet's standard deviation widens its pseudo-measurement, and a result that
+// overflows is ignored.
 func TestPoolNumbers(t *testing.T) {
 	const most = math.MaxFloat64
 	for name, tt := range map[string]struct {
@@ -177,11 +176,11 @@ func TestPoolNumbers(t *testing.T) {
 		spread, floor float64
 		want          kalman.Estimate
 	}{
-		"three equal variances":      {kalman.Estimate{Cost: .1, CostSD: .1, Known: true}, kalman.Fleet{Cost: .2, SD: .1}, .5, 0, kalman.Estimate{Cost: .1 + .1/3, CostSD: .1 * math.Sqrt(2./3), Known: true}},
-		"largest fleet":              {kalman.Estimate{Cost: 1}, kalman.Fleet{Cost: most, SD: most}, 0, 0, kalman.Estimate{Cost: most, CostSD: most}},
-		"largest cost":               {kalman.Estimate{Cost: 1, Known: true}, kalman.Fleet{Cost: most}, 0, 1, kalman.Estimate{Cost: most, Known: true}},
-		"a floor that overflows":     {kalman.Estimate{Cost: 1, Known: true}, kalman.Fleet{Cost: 1e200}, 0, 1e200, kalman.Estimate{Cost: 1, Known: true}},
-		"a spread that is too small": {kalman.Estimate{Cost: 1e-201, Known: true}, kalman.Fleet{Cost: 1e-200}, 0, 0, kalman.Estimate{Cost: 1.25e-201, Known: true}},
+		"three equal variances":    {kalman.Estimate{Cost: .1, CostSD: .1, Known: true}, kalman.Fleet{Cost: .2, SD: .1}, .5, 0, kalman.Estimate{Cost: .1 + .1/3, CostSD: .1 * math.Sqrt(2./3), Known: true}},
+		"largest fleet":            {kalman.Estimate{Cost: 1}, kalman.Fleet{Cost: most, SD: most}, 0, 0, kalman.Estimate{Cost: most, CostSD: most}},
+		"largest cost":             {kalman.Estimate{Cost: 1, Known: true}, kalman.Fleet{Cost: most}, 0, 1, kalman.Estimate{Cost: most, Known: true}},
+		"a floor that overflows":   {kalman.Estimate{Cost: 1, Known: true}, kalman.Fleet{Cost: 1e200}, 0, 1e200, kalman.Estimate{Cost: 1, Known: true}},
+		"a spread that underflows": {kalman.Estimate{Cost: 1e-201, Known: true}, kalman.Fleet{Cost: 1e-200}, 0, 0, kalman.Estimate{Cost: 1.25e-201, Known: true}},
 	} {
 		got := kalman.Pool(tt.e, tt.fleet, tt.spread, tt.floor)
 		near := func(a, b float64) bool { return a == b || math.Abs(a/b-1) <= 1e-12 }

@@ -24,7 +24,7 @@ const (
 
 // What switches a test off.
 const (
-	// NoGate as Config.Gate believes every measurement at once.
+	// NoGate as Config.Gate accepts every measurement at once.
 	NoGate = math.MaxFloat64
 	// NeverSaturated as Config.Saturation takes a full channel's measurement for
 	// exact.

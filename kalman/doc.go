@@ -45,7 +45,7 @@
 // which oscillated with its "large constants in the Q matrix"; under equal drifts
 // and gates there is no difference to find. The centred form has the advantage
 // that it needs two thirds of the time, P cannot cease to be positive, and the
-// doubt of a sudden change splits into one of level and one of cost.
+// uncertainty of a sudden change splits into one of level and one of cost.
 //
 // # Gates
 //
@@ -57,7 +57,7 @@
 // # Churn
 //
 // Where pods live for seconds one comes or goes all the time. A node that skips
-// what it reads meanwhile learns nothing, and one that believes it takes the
+// what it reads meanwhile learns nothing, and one that accepts it mistakes the
 // spikes of starts and stops, and pods that the count shows too early or too late,
 // for what pods cost: on two processors single readings of a second were off by a
 // quarter of the channel, and the cost fell to its floor within ten of them. So a
@@ -100,9 +100,9 @@
 // by a cost that is a standard deviation lower, too.
 //
 // A cost that has come down to its floor, or within two standard deviations of
-// it, is a doubt, not knowledge: it is Unknown, and the prior stands for it.
+// it, is no estimate: it is Unknown, and the prior stands for it.
 //
-// # Doubt
+// # Unknown costs
 //
 // The cost drifts only when n has moved, and P_c never exceeds its prior: else
 // an idle night would make the cost unknown by morning. R follows half the

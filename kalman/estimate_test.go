@@ -8,10 +8,9 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// TestDeviationsAreCalibrated follows nodes whose law and noise are the filter's
-// own: capacity over cost must lie within two of the standard deviations that
-// follow from those of level and cost nearly always, and the deviations must not
-// be far too wide.
+// TestDeviationsAreCalibrated follows nodes whose law and noise are the filter's own: capacity over
+// cost must almost always lie within two of the standard deviations that follow from those of level and
+// cost, and these must not be far too wide.
 func TestDeviationsAreCalibrated(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 34))
 	inside, steps, squares := 0., 0., 0.
@@ -34,6 +33,6 @@ func TestDeviationsAreCalibrated(t *testing.T) {
 		})
 	}
 	if share := inside / steps; share < .9 || squares/steps < .3 || squares/steps > 1.6 {
-		t.Errorf("%.1f %% within two standard deviations, mean square %.2f of them", 100*share, squares/steps)
+		t.Errorf("got %.1f %% within two standard deviations, mean square %.2f of them", 100*share, squares/steps)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// TestStatesGoOn hands the states of an estimator to a fresh one in mid-run:
-// both then learn the same, to the last bit.
-func TestStatesGoOn(t *testing.T) {
+// TestStatesContinue passes the states of an estimator to a fresh one midway: both then learn the same,
+// to the last bit.
+func TestStatesContinue(t *testing.T) {
 	c := kalman.Config{}
 	first, err := kalman.NewPerChannel(c, c)
 	if err != nil {
@@ -60,19 +60,19 @@ func TestSetStatesRejects(t *testing.T) {
 	}
 	before := p.StatesTo(nil)
 	if err := p.SetStates(before[:1]); !errors.Is(err, kalman.ErrLength) {
-		t.Errorf("too few: %v", err)
+		t.Errorf("too few: got error %v", err)
 	}
 	bad := p.StatesTo(nil)
 	bad[0].Level, bad[1].CostVar = .1, math.NaN()
 	if err := p.SetStates(bad); !names(err, "State.CostVar") {
-		t.Errorf("not a number: %v", err)
+		t.Errorf("not a number: got error %v", err)
 	}
 	if d := cmp.Diff(before, p.StatesTo(nil)); d != "" {
-		t.Errorf("refused states left a trace:\n%s", d)
+		t.Errorf("refused states changed the estimator:\n%s", d)
 	}
 }
 
-// TestInnovations compares with what the state before the step expects.
+// TestInnovations compares them with the expectation of the previous state.
 func TestInnovations(t *testing.T) {
 	p, err := kalman.NewPerChannel(kalman.Config{})
 	if err != nil {
@@ -114,9 +114,9 @@ func TestVerdictText(t *testing.T) {
 		t.Errorf("%s, %v, %v", text, got, err)
 	}
 	if err := new(kalman.Verdict).UnmarshalText([]byte("guilty")); err == nil {
-		t.Error("a verdict that does not exist was read")
+		t.Error("an unknown verdict was decoded")
 	}
 	if _, err := kalman.Verdict(99).MarshalText(); !errors.Is(err, kalman.ErrInvalid) {
-		t.Errorf("a verdict that does not exist was written: %v", err)
+		t.Errorf("an unknown verdict was encoded: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Pods come and go on a node where each takes an eighth of the CPU.
 func ExampleStep() {
-	var s kalman.State // has seen nothing
+	var s kalman.State // no measurement yet
 	for i := range 200 {
 		n := float64(i / 10 % 5)
 		var err error
@@ -21,8 +21,8 @@ func ExampleStep() {
 	e := s.Estimate(kalman.Config{})
 	fmt.Printf("a pod takes %.3f; an empty node has %.2f; known: %v\n", e.Cost, e.Capacity(), e.Known)
 
-	// Half of the node comes free while the pods stay: a change of capacity. The
-	// first measurements are outliers, then it is believed.
+	// Half of the node becomes free while the pods stay: a change of capacity. The first measurements
+	// are outliers, then the change is accepted.
 	for i := range 6 {
 		var v kalman.Verdict
 		s, v, _ = kalman.Step(s, .95, 4, kalman.Config{})
@@ -35,7 +35,7 @@ func ExampleStep() {
 	// 1 outlier; 2 outlier; 3 outlier; 4 outlier; 5 taken; 6 taken; a pod still takes 0.12
 }
 
-// A measurement that cannot be is refused, and the state is as it was.
+// An invalid measurement is refused, and the state is unchanged.
 func ExampleStep_refused() {
 	s, _, err := kalman.Step(kalman.State{}, math.NaN(), 2, kalman.Config{})
 	fmt.Println(errors.Is(err, kalman.ErrInvalid), "started:", s.Started)
@@ -45,7 +45,7 @@ func ExampleStep_refused() {
 	// kalman: Known = 2: invalid configuration or input: must be 0 or in [0, 1]
 }
 
-// Before the pod count has moved, the cost is the prior, and said to be unknown.
+// Before the pod count has changed, the cost is the prior and unknown.
 func ExampleState_Estimate() {
 	c := kalman.Config{Prior: .25}
 	var s kalman.State
@@ -57,7 +57,7 @@ func ExampleState_Estimate() {
 	// Output: cost 0.25, known: false, room for 2.8 more pods
 }
 
-// A state that was stored is checked before it is used again.
+// A stored state is validated before it is used again.
 func ExampleState_Validate() {
 	s, _, _ := kalman.Step(kalman.State{}, .7, 2, kalman.Config{})
 	fmt.Println(s.Validate())
@@ -68,7 +68,7 @@ func ExampleState_Validate() {
 	// kalman: State.CostVar = -1: invalid configuration or input: is not a state
 }
 
-// A node that has seen little is pulled towards what the fleet has found.
+// The estimate of a node with little data is shrunk towards the fleet's.
 func ExamplePool() {
 	own := kalman.Estimate{Level: .5, MeanPods: 2, Cost: .05, CostSD: .1, Known: true}
 	pooled := kalman.Pool(own, kalman.Fleet{Cost: .2}, 0, 0)
@@ -76,7 +76,7 @@ func ExamplePool() {
 	// Output: 0.125 ± 0.071
 }
 
-// Two channels, CPU and memory, learn from one observation a second.
+// Two channels, CPU and memory, learn from one observation per second.
 func ExampleNewPerChannel() {
 	p, err := kalman.NewPerChannel(kalman.Config{Prior: .25}, kalman.Config{Prior: .1})
 	if err != nil {
@@ -118,7 +118,7 @@ func ExampleNewPerChannel_scalar() {
 	// Output: C = 0.95, c = 0.120
 }
 
-// On a full channel, and where it is told to halt, it learns nothing.
+// On a full channel, and during a pause, the estimator learns nothing.
 func ExamplePerChannel_VerdictsTo() {
 	p, err := kalman.NewPerChannel(kalman.Config{}, kalman.Config{})
 	if err != nil {
@@ -142,7 +142,7 @@ func ExamplePerChannel_VerdictsTo() {
 	// channel 1: frozen
 }
 
-// A bad channel refuses the whole observation.
+// One invalid channel refuses the whole observation.
 func ExamplePerChannel_Step() {
 	p, err := kalman.NewPerChannel(kalman.Config{}, kalman.Config{})
 	if err != nil {

@@ -20,7 +20,7 @@ func finite(t *testing.T, e kalman.Estimate) {
 	}
 }
 
-// FuzzStep takes a configuration and two measurements again and again.
+// FuzzStep applies a configuration and two measurements repeatedly.
 func FuzzStep(f *testing.F) {
 	f.Add(.5, 2.0, .9, 3.0, .1, 4e-4, .03, .003, 9.0)
 	f.Add(1.0, 1e6, .03, 0.0, 1e3, 1e-12, 1e6, 1e6, math.MaxFloat64)
@@ -49,7 +49,7 @@ func FuzzStep(f *testing.F) {
 	})
 }
 
-// FuzzStepState takes a measurement into any state at all.
+// FuzzStepState applies a measurement to an arbitrary state.
 func FuzzStepState(f *testing.F) {
 	f.Add(.5, 2.0, .5, .01, .2, .01, 0.0, 2.0, 1e-3, 3)
 	f.Add(.5, 47.0, -17.0, .001, .2, .02, 0.0, 2.0, .00025, 98) // P_c above its prior
@@ -74,7 +74,7 @@ func sameBits(a, b kalman.State) bool {
 	return cmp.Equal(a, b, cmp.Comparer(func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }))
 }
 
-// FuzzPerChannel drives two channels with 8 bytes an observation.
+// FuzzPerChannel drives two channels with 8 bytes per observation.
 func FuzzPerChannel(f *testing.F) {
 	f.Add([]byte("0123456789abcdef0123456789abcdef"))
 	f.Fuzz(func(t *testing.T, data []byte) {

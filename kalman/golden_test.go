@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// goldenConfig is the Config of a sequence of testdata/golden.txt. gates is 1 to
-// leave them on, otherwise 0.
+// goldenConfig returns the Config of a sequence of testdata/golden.txt. gates is 1 to keep them on,
+// otherwise 0.
 func goldenConfig(prior, noise, level, cost float64, gates int) kalman.Config {
 	c := kalman.Config{Prior: prior, Noise: noise, LevelDrift: level, CostDrift: cost}
 	if gates == 0 {
@@ -64,10 +64,10 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	if sequences < 8 {
-		t.Errorf("%d sequences, want at least 8", sequences)
+		t.Errorf("got %d sequences, want at least 8", sequences)
 	}
 	if verdicts[kalman.Censored] == 0 || verdicts[kalman.Outlier] == 0 {
-		t.Errorf("the gates were not tried: %v", verdicts)
+		t.Errorf("the gates were not covered: %v", verdicts)
 	}
 	t.Logf("%d sequences, largest relative difference %.1e, verdicts %v", sequences, worst, verdicts)
 }

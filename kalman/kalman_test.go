@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// quiet has wide noise and much drift, so that every term of a step shows.
+// quiet has wide noise and much drift, so that every term of a step matters.
 var quiet = kalman.Config{Prior: .25, Noise: .01, LevelDrift: .1, CostDrift: .01}
 
 // TestCentredFormula compares with the formulas of the package doc written out.
@@ -65,7 +65,7 @@ func TestCentredFormula(t *testing.T) {
 	}
 }
 
-// trace is a node whose cost changes in mid-run while its pods come and go.
+// trace drives a node whose cost changes midway while its pods come and go.
 func trace(rng *rand.Rand, steps int, cost func(i int) float64, visit func(i int, z, n float64)) {
 	n := 2.0
 	for i := range steps {
@@ -99,18 +99,18 @@ func TestCentredLearnsCost(t *testing.T) {
 		runs++
 	}
 	if mean := errSum / runs; mean > .1 {
-		t.Errorf("mean relative error of the cost %.3f, want at most .1", mean)
+		t.Errorf("got mean relative error of the cost %.3f, want at most .1", mean)
 	}
 }
 
-func TestConstantPodsLeaveCostAlone(t *testing.T) {
+func TestConstantPodsKeepTheCost(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	d := kalman.State{}
 	trace(rng, 500, func(int) float64 { return .1 }, func(_ int, z, n float64) {
 		d, _, _ = kalman.Step(d, z, n, kalman.Config{})
 	})
 	before := d
-	// A day at three pods while the load beside them falls by .2.
+	// A day with three pods while the base load falls by .2.
 	for i := range 86400 {
 		z := .65 + .02*rng.NormFloat64()
 		if i > 1000 {
@@ -119,7 +119,7 @@ func TestConstantPodsLeaveCostAlone(t *testing.T) {
 		d, _, _ = kalman.Step(d, z, 3, kalman.Config{})
 	}
 	if rel := math.Abs(d.Cost-before.Cost) / before.Cost; rel > .2 {
-		t.Errorf("cost moved from %.4f to %.4f though the pods stood still", before.Cost, d.Cost)
+		t.Errorf("cost moved from %.4f to %.4f although the pods were constant", before.Cost, d.Cost)
 	}
 	if d.CostVar > before.CostVar*1.01 {
 		t.Errorf("variance of the cost grew from %v to %v: wind-up", before.CostVar, d.CostVar)
@@ -171,13 +171,13 @@ func TestGates(t *testing.T) {
 			d, _, _ = kalman.Step(d, .55, 0, kalman.Config{})
 		}
 		if math.Abs(d.Cost-before.Cost) > .01*before.Cost || d.CostVar > before.CostVar {
-			t.Errorf("at zero pods the cost went from %v to %v, its variance from %v to %v", before.Cost, d.Cost, before.CostVar, d.CostVar)
+			t.Errorf("without pods the cost went from %v to %v, its variance from %v to %v", before.Cost, d.Cost, before.CostVar, d.CostVar)
 		}
 	})
 	t.Run("switched off", func(t *testing.T) {
 		c := kalman.Config{Gate: kalman.NoGate, Saturation: kalman.NeverSaturated}
 		if _, v, _ := kalman.Step(seen, 0, 2, c); v != kalman.Taken {
-			t.Errorf("verdict %v without gates", v)
+			t.Errorf("without gates: got verdict %v", v)
 		}
 	})
 }
@@ -199,7 +199,7 @@ func TestStepRejects(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, _, err := kalman.Step(d, tt.z, tt.n, kalman.Config{})
 			if !names(err, tt.field) {
-				t.Errorf("error %v, want one of %s", err, tt.field)
+				t.Errorf("got error %v, want one of %s", err, tt.field)
 			}
 			if diff := cmp.Diff(d, got); diff != "" {
 				t.Errorf("state changed:\n%s", diff)
@@ -220,7 +220,7 @@ func TestStepRejectsConfigAndState(t *testing.T) {
 		"State.CostVar": {bad, kalman.Config{}},
 	} {
 		if _, _, err := kalman.Step(tt.s, .5, 2, tt.c); !names(err, field) {
-			t.Errorf("error %v, want one of %s", err, field)
+			t.Errorf("got error %v, want one of %s", err, field)
 		}
 	}
 }
@@ -258,7 +258,7 @@ func TestPool(t *testing.T) {
 		{"no fleet", own, kalman.Fleet{}, own},
 		{"broken fleet", own, kalman.Fleet{Cost: math.NaN()}, own},
 		{"equal precision meets half-way", own, kalman.Fleet{Cost: .2}, kalman.Estimate{Level: .5, MeanPods: 2, Cost: .15, CostSD: .1 / math.Sqrt2, Known: true}},
-		{"certain of itself", kalman.Estimate{Cost: .1, Known: true}, kalman.Fleet{Cost: .2}, kalman.Estimate{Cost: .1, Known: true}},
+		{"certain local estimate", kalman.Estimate{Cost: .1, Known: true}, kalman.Fleet{Cost: .2}, kalman.Estimate{Cost: .1, Known: true}},
 		{"unknown takes the fleet's", kalman.Estimate{Level: .5, Cost: .25}, kalman.Fleet{Cost: .2, SD: .05}, kalman.Estimate{Level: .5, Cost: .2, CostSD: .05}},
 		{"never far below the fleet", kalman.Estimate{Cost: .001, Known: true}, kalman.Fleet{Cost: .8}, kalman.Estimate{Cost: .1, Known: true}},
 	} {
@@ -288,7 +288,7 @@ func TestPerChannel(t *testing.T) {
 		"negative moving":    {Headroom: []float64{.5, .5}, Churn: true, Transitioning: -1},
 		"moving NaN":         {Headroom: []float64{.5, .5}, Churn: true, Transitioning: math.NaN()},
 		"halt":               {Headroom: []float64{.1, .1}, Pods: 4, Pause: true},
-		"halt in churn":      {Headroom: []float64{.1, .1}, Pods: 4, Churn: true, Pause: true},
+		"pause during churn": {Headroom: []float64{.1, .1}, Pods: 4, Churn: true, Pause: true},
 	} {
 		if err := p.Step(o); (err != nil) == o.Pause {
 			t.Errorf("%s: error %v", name, err)
@@ -301,16 +301,16 @@ func TestPerChannel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]kalman.Verdict{kalman.Frozen, kalman.Frozen}, p.VerdictsTo(nil)); d != "" {
-		t.Errorf("verdicts of a halt:\n%s", d)
+		t.Errorf("verdicts of a pause:\n%s", d)
 	}
 	o := kalman.Observation{Headroom: []float64{.7, .8}, Pods: 2}
 	dst := make([]kalman.Estimate, 2)
 	if n := testing.AllocsPerRun(100, func() { _ = p.Step(o); p.EstimatesTo(dst) }); n != 0 {
-		t.Errorf("Step and EstimatesTo allocate %v times", n)
+		t.Errorf("Step and EstimatesTo: got %v allocations", n)
 	}
 }
 
-// names reports whether err is one of package kalman about the field.
+// names reports whether err is an error of package kalman about the field.
 func names(err error, field string) bool {
 	return err != nil && strings.Contains(err.Error(), "kalman: "+field+" = ")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// TestKnownPodsAreTakenOut: an estimator that is told of known pods learns what it
-// learns without them.
+// TestKnownPodsAreTakenOut: an estimator that gets known pods separately learns the same as without
+// them.
 func TestKnownPodsAreTakenOut(t *testing.T) {
 	c := kalman.Config{}
 	with, err := kalman.NewPerChannel(c, c)
@@ -35,24 +35,23 @@ func TestKnownPodsAreTakenOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		takes := []float64{.0625 * known, .125 * known}
-		told := plain
-		told.Headroom = []float64{z[0] - takes[0], z[1] - takes[1]}
-		told.Pods, told.Load, told.Known = pods+known, []float64{pods, pods}, takes
-		if err := with.Step(told); err != nil {
+		observation := plain
+		observation.Headroom = []float64{z[0] - takes[0], z[1] - takes[1]}
+		observation.Pods, observation.Load, observation.Known = pods+known, []float64{pods, pods}, takes
+		if err := with.Step(observation); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, want := range without.EstimatesTo(nil) {
 		got := with.EstimatesTo(nil)[i]
 		if math.Abs(got.Cost-want.Cost) > .003 || math.Abs(got.Capacity()-want.Capacity()) > .01 || !got.Known {
-			t.Errorf("channel %d: %+v beside known pods, %+v without", i, got, want)
+			t.Errorf("channel %d: got %+v beside known pods, want %+v as without", i, got, want)
 		}
 	}
 }
 
-// TestFullIsFullWhoeverFillsIt: a channel that known pods fill is a bound, not a
-// reading.
-func TestFullIsFullWhoeverFillsIt(t *testing.T) {
+// TestFullChannelIsABound: a channel that known pods fill gives a bound, not a reading.
+func TestFullChannelIsABound(t *testing.T) {
 	p, err := kalman.NewPerChannel(kalman.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -66,13 +65,13 @@ func TestFullIsFullWhoeverFillsIt(t *testing.T) {
 		return p.VerdictsTo(nil)[0]
 	}
 	if got := step(0, 1, .5); got != kalman.Censored {
-		t.Errorf("the first reading, of a full channel, is %v", got)
+		t.Errorf("first reading of a full channel: got %v", got)
 	}
 	for range 20 {
 		step(.4, 1, .5)
 	}
 	if got := step(.01, 1, .95); got != kalman.Censored {
-		t.Errorf("a channel that known pods fill is %v", got)
+		t.Errorf("channel full of known pods: got %v", got)
 	}
 }
 
@@ -91,10 +90,10 @@ func TestLoadIsChecked(t *testing.T) {
 	} {
 		err := p.Step(o)
 		if !names(err, field) {
-			t.Errorf("%+v: %v, want one of %s", o, err, field)
+			t.Errorf("%+v: got error %v, want one of %s", o, err, field)
 		}
 	}
 	if d := cmp.Diff(before, p.StatesTo(nil)); d != "" {
-		t.Errorf("changed by what was refused:\n%s", d)
+		t.Errorf("changed by refused input:\n%s", d)
 	}
 }

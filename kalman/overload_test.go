@@ -9,22 +9,22 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// overloaded is a node whose pods are threads that share its cores, and whose
-// CPU channel is read as half utilisation and half waiting tasks.
+// overloaded is a node whose pods are threads that share its cores, and whose CPU channel is half
+// utilisation and half waiting tasks.
 type overloaded struct {
 	cores   float64
-	threads func(rng *rand.Rand) float64 // that a pod runs, each of them a core
-	work    float64                      // core-seconds a thread, in the mean
+	threads func(rng *rand.Rand) float64 // threads of a pod, each of which can use a core
+	work    float64                      // mean core-seconds of a thread
 	read    func(rng *rand.Rand, tasks, cores float64) float64
 }
 
-// exact reads what the channel is made for, with the noise of a sample.
+// exact reads the channel by its definition, with a sample's noise.
 func exact(rng *rand.Rand, tasks, cores float64) float64 {
 	return clamp(min(1, tasks/(2*cores)) + .02*rng.NormFloat64())
 }
 
-// alternating reads an overloaded node by the time some task waits on each CPU:
-// half of them do, or all.
+// alternating reads an overloaded node by the time some task waits on each CPU, so that readings
+// alternate between half and all CPUs.
 func alternating(rng *rand.Rand, tasks, cores float64) float64 {
 	if tasks <= 1.2*cores {
 		return exact(rng, tasks, cores)
@@ -32,15 +32,15 @@ func alternating(rng *rand.Rand, tasks, cores float64) float64 {
 	return clamp(.75 + .25*float64(rng.IntN(2)) - .02*rng.Float64())
 }
 
-// stolen reads a node whose utilisation lacks a twentieth.
+// stolen reads a node whose utilisation is a twentieth too low.
 func stolen(rng *rand.Rand, tasks, cores float64) float64 {
 	return min(exact(rng, tasks, cores), .975-.01*rng.Float64())
 }
 
 func clamp(y float64) float64 { return min(max(y, 0), 1) }
 
-// flood starts pods of one batch, a few a second, and lets them run until all
-// have ended and the node was idle for a while. It visits each second.
+// flood starts the pods of a batch, a few per second, and runs them until all have ended and the node
+// was idle for a while. It calls visit each second.
 func (o overloaded) flood(rng *rand.Rand, pods int, visit func(y, n float64)) {
 	const idle = .03
 	type pod struct{ threads, left float64 }
@@ -72,18 +72,18 @@ func (o overloaded) flood(rng *rand.Rand, pods int, visit func(y, n float64)) {
 	}
 }
 
-// alike pods run one thread.
+// alike returns pods of one thread.
 func alike(*rand.Rand) float64 { return 1 }
 
-// unlike pods take half a core, one or two, one in the mean.
+// unlike returns pods of half a core, one or two, one on average.
 func unlike(rng *rand.Rand) float64 {
 	return [...]float64{.5, .5, .5, .5, 1, 1, 2, 2}[rng.IntN(8)]
 }
 
-// TestOverloadFoolsNobody floods nodes of every size with fifteen pods a core,
-// three times. In the end a pod's cost is what it takes, or a doubt.
-func TestOverloadFoolsNobody(t *testing.T) {
-	// Unlike pods differ by .6 of their mean, and few fit a small node at once.
+// TestOverloadDoesNotMislead floods nodes of every size with fifteen pods per core, three times. In the
+// end the estimated cost of a pod is right or unknown.
+func TestOverloadDoesNotMislead(t *testing.T) {
+	// Unlike pods have a standard deviation of .6 of their mean, and few fit a small node at once.
 	tolerance := map[string]float64{"alike": .25, "unlike": .5}
 	for _, cores := range []float64{2, 4, 16, 64} {
 		for name, read := range map[string]func(*rand.Rand, float64, float64) float64{
@@ -106,12 +106,12 @@ func TestOverloadFoolsNobody(t *testing.T) {
 				}
 				at := fmt.Sprintf("%g cores, %s, %s", cores, name, mix)
 				if known < 10 {
-					t.Errorf("%s: the cost is known in %g of 20 runs", at, known)
+					t.Errorf("%s: got a known cost in %g of 20 runs", at, known)
 				}
 				if mean := sum / known; mean < .75 || mean > 1.25 {
-					t.Errorf("%s: pods of a core take %.2f cores in the mean", at, mean)
+					t.Errorf("%s: got a mean cost of %.2f cores for one-core pods", at, mean)
 				}
-				// Two standard deviations leave out one run in twenty.
+				// One run in twenty is outside two standard deviations.
 				if within < known-3 {
 					t.Errorf("%s: %g of %g estimates are off by more than %g and two standard deviations", at, known-within, known, tolerance[mix])
 				}
@@ -135,27 +135,27 @@ func (o overloaded) estimate(t *testing.T, rng *rand.Rand) kalman.Estimate {
 	return s.Estimate(c)
 }
 
-// TestFloorIsADoubt: pods that take next to nothing bring the cost to its floor,
-// where the prior stands for it, until pods that take more come.
-func TestFloorIsADoubt(t *testing.T) {
+// TestFloorMeansUnknown: pods with almost no usage lower the cost to its floor, where the prior
+// replaces it, until pods with more usage come.
+func TestFloorMeansUnknown(t *testing.T) {
 	c := kalman.Config{Prior: .2}
 	var s kalman.State
 	for i := range 100 {
 		s, _, _ = kalman.Step(s, .9, float64(i%10), c)
 	}
 	if e := s.Estimate(c); e.Known || e.Cost != c.Prior || s.Cost > c.Prior*kalman.DefaultFloor {
-		t.Errorf("pods that take nothing: %+v by %+v", e, s)
+		t.Errorf("idle pods: got %+v by %+v", e, s)
 	}
 	for i := range 100 {
 		s, _, _ = kalman.Step(s, .9-.05*float64(i%10), float64(i%10), c)
 	}
 	if e := s.Estimate(c); !e.Known || math.Abs(e.Cost-.05) > .005 {
-		t.Errorf("pods that take .05: %+v", e)
+		t.Errorf("pods of .05: got %+v", e)
 	}
 }
 
-// TestFullRaisesTheCost: a full channel where the estimate sees room says that
-// pods take more, where it sees none it says nothing.
+// TestFullRaisesTheCost: a full channel where the estimate expects room means that pods take more;
+// where it expects none, it means nothing.
 func TestFullRaisesTheCost(t *testing.T) {
 	c := kalman.Config{Prior: .1}
 	var s kalman.State
@@ -166,22 +166,21 @@ func TestFullRaisesTheCost(t *testing.T) {
 	before := s.Cost
 	next, v, err := kalman.Step(s, 0, 12, c) // .05·12 leaves .35
 	if err != nil || v == kalman.Censored {
-		t.Fatalf("full beside expected room: %v, %v", v, err)
+		t.Fatalf("full beside expected room: got %v, %v", v, err)
 	}
 	for v == kalman.Outlier {
 		next, v, _ = kalman.Step(next, 0, 12, c)
 	}
 	if !(next.Cost > before) {
-		t.Errorf("the cost went from %v to %v where 12 pods fill the channel", before, next.Cost)
+		t.Errorf("12 pods fill the channel: got a cost from %v to %v", before, next.Cost)
 	}
 	if same, v, _ := kalman.Step(s, 0, 30, c); v != kalman.Censored || same.Cost != before || same.Level != s.Level {
-		t.Errorf("full where it is expected: %v, %+v after %+v", v, same, s)
+		t.Errorf("full as expected: got %v, %+v after %+v", v, same, s)
 	}
 }
 
-// TestContendedNeedsPatience: where the estimate calls the channel full, a
-// reading in its upper half is believed after sixty in a row, one in its lower
-// half at once.
+// TestContendedNeedsPatience: if the estimate says that the channel is full, a reading in its upper
+// half is accepted after sixty in a row, one in its lower half at once.
 func TestContendedNeedsPatience(t *testing.T) {
 	c := kalman.Config{Prior: .25}
 	var s kalman.State
@@ -213,14 +212,14 @@ func TestContendedNeedsPatience(t *testing.T) {
 			censored++
 		}
 		if censored != tt.after {
-			t.Errorf("%s: believed after %d steps, want %d", tt.name, censored, tt.after)
+			t.Errorf("%s: got acceptance after %d steps, want %d", tt.name, censored, tt.after)
 		}
 	}
 }
 
-// TestLoadBesideIsBelieved: a node that something else had filled, pods or none,
-// believes at once that it has room again. Only pods make readings alternate.
-func TestLoadBesideIsBelieved(t *testing.T) {
+// TestBaseLoadIsAccepted: a node that another load had filled, with or without pods, accepts at once
+// that it has room again. Only pods make readings alternate.
+func TestBaseLoadIsAccepted(t *testing.T) {
 	for _, pods := range []float64{0, 2} {
 		var s kalman.State
 		for range 20 {
@@ -230,7 +229,7 @@ func TestLoadBesideIsBelieved(t *testing.T) {
 			s, _, _ = kalman.Step(s, .01, 0, kalman.Config{})
 		}
 		if s.Level > .05 {
-			t.Fatalf("level %v on a node that is full", s.Level)
+			t.Fatalf("full node: got level %v", s.Level)
 		}
 		for range 3 * kalman.DefaultPatience {
 			s, _, _ = kalman.Step(s, .45, pods, kalman.Config{})
@@ -241,9 +240,8 @@ func TestLoadBesideIsBelieved(t *testing.T) {
 	}
 }
 
-// churning reads a node of two processors with threads that come and go: a reading
-// is off by what starting and stopping them takes, and by those of them that the
-// count shows too early or too late.
+// churning reads a node of two processors with threads that come and go: a reading includes the cost of
+// starting and stopping them, and the count shows some of them too early or too late.
 func churning(t *testing.T, rng *rand.Rand, idle, steps int) kalman.Estimate {
 	p, err := kalman.NewPerChannel(kalman.Config{Prior: .5, Spread: .5})
 	if err != nil {
@@ -266,23 +264,23 @@ func churning(t *testing.T, rng *rand.Rand, idle, steps int) kalman.Estimate {
 	return p.EstimatesTo(nil)[0]
 }
 
-// TestChurnIsRead: half a minute of churn teaches what a pod takes, on a node that
-// was idle before and on one that never was.
+// TestChurnIsRead: half a minute of churn teaches a pod's cost, on a node that was idle before and on
+// one that never was.
 func TestChurnIsRead(t *testing.T) {
 	for seed := range uint64(40) {
 		e := churning(t, rand.New(rand.NewPCG(seed, 3)), 20, 30)
 		if !e.Known || math.Abs(e.Cost/.25-1) > .25 {
-			t.Errorf("seed %d: %+v, want a cost of .25", seed, e)
+			t.Errorf("seed %d: got %+v, want a cost of .25", seed, e)
 		}
 		if e := churning(t, rand.New(rand.NewPCG(seed, 3)), 0, 300); e.Known && e.Cost < .125 {
-			t.Errorf("seed %d, never idle: %+v, want a cost of .25 or a doubt", seed, e)
+			t.Errorf("seed %d, never idle: got %+v, want a cost of .25 or an unknown one", seed, e)
 		}
 	}
 }
 
-// TestMovingPodsTeachLittle: a crowd that arrives within a second, of which the
-// count shows a part while the node is full already, costs no more than before.
-func TestMovingPodsTeachLittle(t *testing.T) {
+// TestBurstTeachesLittle: if many pods arrive within a second and the count shows only a part while the
+// node is full already, the cost does not rise.
+func TestBurstTeachesLittle(t *testing.T) {
 	const cores = 64
 	p, err := kalman.NewPerChannel(kalman.Config{Prior: 1. / cores, Spread: .5})
 	if err != nil {
@@ -299,12 +297,11 @@ func TestMovingPodsTeachLittle(t *testing.T) {
 		}
 	}
 	if e := p.EstimatesTo(nil)[0]; e.Known || p.StatesTo(nil)[0].Cost > 1.5/cores {
-		t.Errorf("%+v of %+v, want a doubt", e, p.StatesTo(nil)[0])
+		t.Errorf("got %+v of %+v, want an unknown cost", e, p.StatesTo(nil)[0])
 	}
 }
 
-// TestChangeIsNoNoise: a confirmed step of outside load leaves the measured
-// noise as it was.
+// TestChangeIsNoNoise: a confirmed step of the base load leaves the measured noise as it was.
 func TestChangeIsNoNoise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	var s kalman.State
@@ -317,15 +314,15 @@ func TestChangeIsNoNoise(t *testing.T) {
 	before := s.DiffVar
 	still(.4, 20)
 	if s.Level > .45 {
-		t.Fatalf("level %v after the step to .4", s.Level)
+		t.Fatalf("got level %v after the step to .4", s.Level)
 	}
 	if s.DiffVar > 2*before {
 		t.Errorf("noise went from %v to %v with a step of the level", before, s.DiffVar)
 	}
 }
 
-// TestOutliersAddPodsOnce: pods that came with an outlier widen the level by
-// their differences once, however many outliers wait.
+// TestOutliersAddPodsOnce: pods that came with an outlier widen the level by their differences once,
+// however many outliers are pending.
 func TestOutliersAddPodsOnce(t *testing.T) {
 	c := kalman.Config{Prior: .05, Spread: 1, LevelDrift: 1e-9, CostDrift: 1e-9}
 	var s kalman.State
@@ -341,6 +338,6 @@ func TestOutliersAddPodsOnce(t *testing.T) {
 		}
 	}
 	if grown := s.LevelVar - before.LevelVar; grown > .1*before.Cost*before.Cost {
-		t.Errorf("the level's variance grew by %v, while outliers wait, with a pod of variance %v", grown, before.Cost*before.Cost)
+		t.Errorf("with pending outliers the level's variance grew by %v, a pod's variance is %v", grown, before.Cost*before.Cost)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// TestRescale: on a channel four times as large every load takes a quarter, and
-// the estimator goes on as one that has seen the quarters all along.
+// TestRescale: on a channel four times as large every load is a quarter, and the estimator continues as
+// one that saw the quarters from the start.
 func TestRescale(t *testing.T) {
 	s := kalman.State{
 		Level: .2, LevelVar: .04, Cost: .4, CostVar: .01, Cov: .008, MeanPods: 2, DiffVar: .16,
@@ -30,10 +30,10 @@ func TestRescale(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if smaller, err := s.Rescale(4); err != nil || smaller.LastSignal != 0 {
-		t.Errorf("on a quarter of the channel: %+v, %v", smaller, err)
+		t.Errorf("on a quarter of the channel: got %+v, %v", smaller, err)
 	}
 	if fresh, err := (kalman.State{}).Rescale(2); err != nil || fresh != (kalman.State{}) {
-		t.Errorf("nothing seen: %+v, %v", fresh, err)
+		t.Errorf("nothing seen: got %+v, %v", fresh, err)
 	}
 	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		if kept, err := s.Rescale(bad); !errors.Is(err, kalman.ErrInvalid) || kept != s {

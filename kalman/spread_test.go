@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// mixed lets pods come and go, half of which take .12 of a channel and half
-// nothing, and returns the estimate of their mean cost after some steps.
+// mixed lets pods come and go, half of which take .12 of a channel and half nothing, and returns the
+// estimated mean cost after some steps.
 func mixed(t *testing.T, rng *rand.Rand, c kalman.Config) kalman.Estimate {
 	t.Helper()
 	var s kalman.State
@@ -36,15 +36,15 @@ func mixed(t *testing.T, rng *rand.Rand, c kalman.Config) kalman.Estimate {
 	return s.Estimate(c)
 }
 
-// TestSpread holds that the deviation of a cost learnt from pods that differ is
-// that of its error: the mean pod takes .06.
+// TestSpread: the standard deviation of a cost learned from different pods equals that of its error;
+// the mean pod takes .06.
 func TestSpread(t *testing.T) {
 	tests := []struct {
 		name      string
 		spread    float64
 		low, high float64 // of the mean squared error in variances
 	}{
-		{"pods taken to be alike", 0, 40, math.Inf(1)},
+		{"pods assumed alike", 0, 40, math.Inf(1)},
 		{"pods known to differ", 1, .2, 5},
 	}
 	for _, tt := range tests {
@@ -59,11 +59,11 @@ func TestSpread(t *testing.T) {
 					sum += off * off
 				}
 			}
-			if known < 150 { // the rest are at the floor, or not told from it
-				t.Fatalf("the cost is known in %d of 300 runs", known)
+			if known < 150 { // the rest are at the floor, or too close to it
+				t.Fatalf("got a known cost in %d of 300 runs", known)
 			}
 			if mean := sum / float64(known); !(mean >= tt.low && mean <= tt.high) {
-				t.Errorf("squared errors are %.2f variances in the mean, want %g to %g", mean, tt.low, tt.high)
+				t.Errorf("got mean squared errors of %.2f variances, want %g to %g", mean, tt.low, tt.high)
 			}
 		})
 	}
@@ -73,13 +73,13 @@ func TestSpread(t *testing.T) {
 func TestSpreadIsChecked(t *testing.T) {
 	for _, spread := range []float64{-1, 11, math.NaN()} {
 		if err := (kalman.Config{Spread: spread}).Validate(); !names(err, "Spread") {
-			t.Errorf("a spread of %v: %v", spread, err)
+			t.Errorf("spread %v: got error %v", spread, err)
 		}
 	}
 }
 
-// TestSpreadIsOfTheCost: Δn pods that differ add κ²c²·|Δn| to the variance of
-// the innovation, of the cost as it is, not as it was guessed.
+// TestSpreadIsOfTheCost: Δn different pods add κ²c²·|Δn| to the variance of the innovation, for the
+// present cost, not the first guess.
 func TestSpreadIsOfTheCost(t *testing.T) {
 	state := kalman.State{Level: .7, LevelVar: 1e-4, Cost: .08, CostVar: 1e-4, MeanPods: 2, DiffVar: 8e-4, LastSignal: .7, LastPods: 2, Started: true}
 	variance := func(spread, n float64) float64 {
@@ -99,7 +99,7 @@ func TestSpreadIsOfTheCost(t *testing.T) {
 		for _, n := range []float64{0, 1, 2, 3, 5} {
 			got := variance(spread, n) - variance(0, n)
 			if want := spread * spread * .08 * .08 * math.Abs(n-2); math.Abs(got-want) > 1e-15 {
-				t.Errorf("κ = %g, %g pods: variance grows by %g, want %g", spread, n, got, want)
+				t.Errorf("κ = %g, %g pods: got a variance increase of %g, want %g", spread, n, got, want)
 			}
 		}
 	}

@@ -17,14 +17,14 @@ const (
 	// contended is the headroom below which the processors are busy and the rest
 	// of a CPU's usage is waiting, which is harder to measure.
 	contended = 0.5
-	// contradictions is how many contended readings in a row it takes to believe
+	// contradictions is how many contended readings in a row it takes to accept
 	// that a channel is not full which the estimate calls full: with 9 tasks on 2
 	// processors the share of time in which some task waits alternated between ½
 	// and 1, and was never below 1 for a minute.
 	contradictions = 60
 	// alikeReadings is how many readings of a node whose pods come and go show
 	// nearly the same pods, and so no more than one of them. With 1 the cost of
-	// pods that differ most, in memory, was believed too early; with 4 pods that
+	// pods that differ most, in memory, was accepted too early; with 4 pods that
 	// live for seconds and for minutes both did well.
 	alikeReadings = 4
 )
@@ -102,7 +102,7 @@ const (
 	// Censored: the channel is full or nearly so, and the bound that this sets
 	// agrees with the estimate.
 	Censored
-	// Outlier: the innovation was too large to believe yet.
+	// Outlier: the innovation was too large to be accepted yet.
 	Outlier
 )
 
@@ -290,7 +290,7 @@ func (s *State) begin(read reading, n, variance float64, t *tuning) Verdict {
 }
 
 // inflate opens the state to a change that was taken for outliers, until ν²/S
-// is 1. The cost shares in the doubt as far as it shares in the innovation: at
+// is 1. The cost gets its share of the increase by its share of the innovation: at
 // constant n the change is one of level.
 func (s *State) inflate(squared, variance, cost float64, t *tuning) {
 	if squared <= variance { // a Gate below 1
@@ -298,5 +298,5 @@ func (s *State) inflate(squared, variance, cost float64, t *tuning) {
 	}
 	share := cost / variance
 	s.LevelVar += (squared - variance) * (1 - share)
-	s.doubtCost(s.CostVar*(squared/variance-1)*share, t)
+	s.raiseCostVar(s.CostVar*(squared/variance-1)*share, t)
 }

@@ -3,7 +3,7 @@ package kalman
 import "math"
 
 // drift adds what may have changed since the last measurement. The cost drifts
-// only while the pods move: at constant n nothing would take the doubt away
+// only while the pods move: at constant n nothing would reduce the uncertainty
 // again, and by morning the node would offer nothing.
 //
 // It returns the part of it that is due to pods that differ: each that came or
@@ -13,15 +13,15 @@ func (s *State) drift(n, r float64, t *tuning) (differ float64) {
 	differ = t.spreadVar * s.Cost * s.Cost * math.Abs(n-s.LastPods)
 	s.LevelVar += t.LevelDrift*r + differ
 	if n != s.LastPods {
-		s.doubtCost(t.CostDrift*r, t)
+		s.raiseCostVar(t.CostDrift*r, t)
 	}
 	return differ
 }
 
-// doubtCost adds q to P_c, at most up to its prior. A cost that changes leaves
+// raiseCostVar adds q to P_c, at most up to its prior. A cost that changes leaves
 // the capacity alone. Seen from n̄ it moves the level too, and the pod count at
 // which level and cost are uncorrelated moves towards zero.
-func (s *State) doubtCost(q float64, t *tuning) {
+func (s *State) raiseCostVar(q float64, t *tuning) {
 	q = max(min(q, t.priorVar-s.CostVar), 0)
 	if q == 0 {
 		return
@@ -47,7 +47,7 @@ func (s *State) innovation(z, n, r float64) (nu, variance, cost float64) {
 // uncorrelated with its slope.
 func (s *State) update(z, n, nu, variance, r float64, t *tuning) {
 	x := n - s.MeanPods
-	without := s.LevelVar + r // S without the doubt in the cost
+	without := s.LevelVar + r // S without the uncertainty of the cost
 	gain, scale := s.LevelVar/without, 1/variance
 	s.Cost = max(s.Cost-x*s.CostVar*scale*nu, t.floor)
 	s.CostVar *= without * scale

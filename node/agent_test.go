@@ -34,10 +34,10 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// pods is a source that hands over what a test sends.
+// pods is a pod source that sends the events of a test.
 type pods struct {
 	events chan telemetry.PodEvent
-	blind  error // of Health
+	blind  error // the error of Health
 }
 
 func (p *pods) Run(ctx context.Context, notify func(telemetry.PodEvent)) error {
@@ -56,7 +56,7 @@ func (p *pods) Run(ctx context.Context, notify func(telemetry.PodEvent)) error {
 
 func (p *pods) Health() error { return p.blind }
 
-// scaled is a clock that runs so many times as fast as the wall clock.
+// scaled is a clock that runs faster than the wall clock by a factor.
 type scaled struct {
 	started time.Time
 	factor  int
@@ -67,7 +67,7 @@ func (c scaled) Now() time.Time {
 }
 func (c scaled) Wall(d time.Duration) time.Duration { return d / time.Duration(c.factor) }
 
-// config is of an agent whose samples come at once: 20 times as fast.
+// config returns the config of an agent that samples 20 times as fast.
 func config() node.Config {
 	return node.Config{
 		Name: "n1", Meter: quarter{}, Pods: telemetry.StaticPods(nil), Clock: scaled{time.Now(), 20},
@@ -75,8 +75,7 @@ func config() node.Config {
 	}
 }
 
-// running runs an agent until the test ends or stop is called, which returns
-// what Run does.
+// running runs an agent until the test ends or stop is called; stop returns the error of Run.
 func running(t *testing.T, c node.Config) (a *node.Agent, stop func() error) {
 	t.Helper()
 	a, err := node.New(c)
@@ -102,7 +101,7 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
@@ -168,8 +167,8 @@ func (p *peers) Push(_ context.Context, r *spaziov1.PushRequest) (*spaziov1.Push
 	return &spaziov1.PushResponse{Global: p.fleet}, nil
 }
 
-// TestAgentPublishes: reports reach the scheduler, models the aggregator, and what
-// that answers the estimates.
+// TestAgentPublishes: reports reach the scheduler, models reach the aggregator, and the aggregator's
+// answer reaches the estimates.
 func TestAgentPublishes(t *testing.T) {
 	load, err := svd.Update(svd.Model{}, [][]float64{{.25, .25}}, svd.Options{})
 	if err != nil {
@@ -187,15 +186,15 @@ func TestAgentPublishes(t *testing.T) {
 	c.OnReport = func(r agent.Report) { reports <- r }
 	a, _ := running(t, c)
 	sent := <-p.reports
-	told := <-reports
-	if told.Avail != 1 { // (1 − .5 − .25)/.25; what comes later may know the fleet's cost
-		t.Errorf("room for %v pods with half of the CPU reserved, want 1", told.Avail)
+	made := <-reports
+	if made.Avail != 1 { // (1 − .5 − .25)/.25; what comes later may know the fleet's cost
+		t.Errorf("room for %v pods with half of the CPU reserved, want 1", made.Avail)
 	}
-	for told.Sequence < sent.GetSequence() {
-		told = <-reports
+	for made.Sequence < sent.GetSequence() {
+		made = <-reports
 	}
-	if sent.GetNode() != "n1" || sent.GetSchema() != "example" || sent.GetIncarnation() == 0 || sent.GetAvail() != told.Avail || sent.GetSampleAgeNanos() <= 0 {
-		t.Errorf("the scheduler got %v, OnReport %+v", sent, told)
+	if sent.GetNode() != "n1" || sent.GetSchema() != "example" || sent.GetIncarnation() == 0 || sent.GetAvail() != made.Avail || sent.GetSampleAgeNanos() <= 0 {
+		t.Errorf("the scheduler got %v, OnReport %+v", sent, made)
 	}
 	if m := <-p.models; m.GetNode() != "n1" || m.GetSchema() != "example" {
 		t.Errorf("the aggregator got %v", m)
@@ -209,8 +208,8 @@ func TestAgentPublishes(t *testing.T) {
 	}
 }
 
-// TestNoticesOfBoundPods: what a scheduler says of a pod's init containers decides
-// whether the pod counts as held in them.
+// TestNoticesOfBoundPods: a scheduler's notice of a pod's init containers decides whether the pod
+// counts as held in them.
 func TestNoticesOfBoundPods(t *testing.T) {
 	p := newPeers(t, nil)
 	source := &pods{events: make(chan telemetry.PodEvent)}
@@ -220,7 +219,7 @@ func TestNoticesOfBoundPods(t *testing.T) {
 	<-p.reports
 	number := func(n uint32) *uint32 { return &n }
 	uids := []string{"10000000-0000-4000-8000-000000000000", "20000000-0000-4000-8000-000000000000", "30000000-0000-4000-8000-000000000000", "40000000-0000-4000-8000-000000000000"}
-	// A pod that the first event shows is taken to run for long.
+	// A pod in the first event is assumed to have run for long.
 	source.events <- telemetry.PodEvent{Changed: true}
 	waitFor(t, "the first event", func() bool { w, err := a.Why(t.Context()); return err == nil && w.Sequence > 1 })
 	for i, inits := range []*uint32{number(0), number(1), number(2), nil} {
@@ -228,7 +227,7 @@ func TestNoticesOfBoundPods(t *testing.T) {
 			PodBound: &spaziov1.PodBound{Pod: uint64(reserve.KeyOf(uids[i])), InitContainers: inits},
 		}}
 	}
-	p.notices <- &spaziov1.Notice{} // says nothing
+	p.notices <- &spaziov1.Notice{} // an empty notice
 	waitFor(t, "churn by the notices", func() bool {
 		w, err := a.Why(t.Context())
 		return err == nil && !w.Churn.Last.IsZero()
@@ -249,7 +248,7 @@ func TestNoticesOfBoundPods(t *testing.T) {
 	}
 	state(1)
 	held(2)
-	// Nothing was known of the last one's; now it is.
+	// The notice of the last pod was missing before; it now exists.
 	p.notices <- &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{
 		PodBound: &spaziov1.PodBound{Pod: uint64(reserve.KeyOf(uids[3])), InitContainers: number(2)},
 	}}
@@ -269,7 +268,7 @@ func TestReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := a.Ready(); !errors.Is(err, source.blind) {
-		t.Errorf("of a source that sees nothing: %v", err)
+		t.Errorf("source without pods: got error %v", err)
 	}
 	for _, single := range []error{nil, fmt.Errorf("one pod: %w", telemetry.ErrUnseenPods)} {
 		source.blind = single
@@ -278,7 +277,7 @@ func TestReady(t *testing.T) {
 		}
 	}
 	if _, ok := a.Report(); ok {
-		t.Error("a report of an agent that has not run")
+		t.Error("got a report of an agent that has not run")
 	}
 	if a.Health() == nil {
 		t.Error("healthy before it runs")
@@ -290,12 +289,12 @@ func TestReady(t *testing.T) {
 	a, _ = running(t, c)
 	waitFor(t, "a report", func() bool { _, ok := a.Report(); return ok })
 	if err := a.Ready(); err == nil || errors.Is(err, node.ErrNoReport) {
-		t.Errorf("without its scheduler: %v", err)
+		t.Errorf("without a scheduler: got error %v", err)
 	}
 }
 
-// TestRunLeavesNothing: goroutines, files and streams end with Run, and a new
-// agent of the same config, whose recording continues in the directory, runs.
+// TestRunLeavesNothing: goroutines, files and streams end with Run; a new agent with the same config
+// then runs and continues the recording in the same directory.
 func TestRunLeavesNothing(t *testing.T) {
 	p := newPeers(t, nil)
 	c := config()
@@ -327,7 +326,7 @@ func TestRunFails(t *testing.T) {
 	c := config()
 	c.RecordDir = "/dev/null/x"
 	if _, stop := running(t, c); !strings.Contains(stopped(stop), "/dev/null") {
-		t.Error("a recording that can't be made is no error")
+		t.Error("New accepted a directory in which no recording can be made")
 	}
 	source := &pods{events: make(chan telemetry.PodEvent)}
 	close(source.events)
@@ -393,14 +392,14 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// priming never gets beyond its first sample.
+// priming is a meter that never gets beyond its first sample.
 type priming struct{ quarter }
 
 func (priming) SampleTo(dst []float64, _ time.Time) ([]float64, error) {
 	return dst, telemetry.ErrPriming
 }
 
-// shrunk has lost a channel's size.
+// shrunk is a meter that has lost the size of a channel.
 type shrunk struct{ quarter }
 
 func (shrunk) SizesTo(dst []float64) []float64 { return append(dst[:0], 4) }
@@ -469,7 +468,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestConfigIsNotModified: nor are the slices and maps in it.
+// TestConfigIsNotModified checks the slices and maps of the config, too.
 func TestConfigIsNotModified(t *testing.T) {
 	c := config()
 	c.Schedulers, c.Reserve = []string{"unix:b", "unix:a"}, map[string]float64{"cpu": .5}
@@ -481,8 +480,8 @@ func TestConfigIsNotModified(t *testing.T) {
 	}
 }
 
-// TestNoticesOfPlaceholders: pods that a scheduler names are not counted, and one that was is
-// taken out.
+// TestNoticesOfPlaceholders: placeholder pods that a scheduler names are not counted, and one that was
+// counted is removed.
 func TestNoticesOfPlaceholders(t *testing.T) {
 	p := newPeers(t, nil)
 	source := &pods{events: make(chan telemetry.PodEvent)}
@@ -491,7 +490,7 @@ func TestNoticesOfPlaceholders(t *testing.T) {
 	a, _ := running(t, c)
 	<-p.reports
 	const uid, placeholder, late = "10000000-0000-4000-8000-000000000000", "20000000-0000-4000-8000-000000000000", "30000000-0000-4000-8000-000000000000"
-	told := func(uids ...string) {
+	name := func(uids ...string) {
 		keys := make([]reserve.PodKey, len(uids))
 		for i, uid := range uids {
 			keys[i] = reserve.KeyOf(uid)
@@ -504,10 +503,10 @@ func TestNoticesOfPlaceholders(t *testing.T) {
 	}
 	source.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, late)}
 	counts(2)
-	told(placeholder)
-	// Too many are none at all, and the stream goes on.
+	name(placeholder)
+	// A notice with too many pods is ignored, and the stream continues.
 	p.notices <- &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: &spaziov1.GhostPods{Pods: make([]uint64, api.MaxAbsorbed+1)}}}
-	told(placeholder, late)
+	name(placeholder, late)
 	counts(1)
 	source.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, placeholder, late)}
 	source.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(placeholder, late)}

@@ -1,6 +1,6 @@
 // Package node is a node's agent as a library: it measures the machine it runs
 // on, works out how many pods still fit and reports that to the schedulers, within the
-// process of whoever embeds it. The program spazio-agent is flags around it.
+// process of the program that embeds it. The program spazio-agent is flags around it.
 //
 // # Pipeline
 //

@@ -20,20 +20,21 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// burning is a machine of four cores, each second idle or with all of them busy, half of
-// that for a pod: 40 W, and 20 W a busy core. It shows energy and CPU times.
+// burning is a machine of four cores that alternates each second between idle and fully busy; a pod
+// causes half of the load. It draws 40 W plus 20 W per busy core, and serves as the source of energy
+// and of CPU times.
 type burning struct {
 	at     time.Time
 	period time.Duration
 	name   string
-	watts  float64 // if set, a gauge that shows it
+	watts  float64 // if set, the source is a gauge with this value
 	silent bool
 	err    error
-	absent error // of a zone that is missing from what is read
+	absent error // the error of a zone missing from the reading
 	reads  atomic.Int64
 }
 
-// busy is the CPU time of the machine up to a time.
+// busy returns the machine's CPU time up to a time.
 func busy(at time.Time) time.Duration {
 	const second = int64(time.Second)
 	ns := at.UnixNano()
@@ -73,8 +74,8 @@ func (b *burning) ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error {
 	return nil
 }
 
-// TestAgentMeasuresEnergy from its source into reports, their reasons, metrics and a
-// recording, which replays.
+// TestAgentMeasuresEnergy follows energy from its source into reports, their explanations, metrics and
+// a recording, which replays.
 func TestAgentMeasuresEnergy(t *testing.T) {
 	b, registry, dir := &burning{}, prometheus.NewRegistry(), t.TempDir()
 	reports := make(chan agent.Report, 1<<16)
@@ -100,7 +101,7 @@ func TestAgentMeasuresEnergy(t *testing.T) {
 		t.Errorf("why: %+v, %v", why.Power, err)
 	}
 	if text := node.Explain(why); !strings.Contains(text, " W (sd ") || !strings.Contains(text, "a core more takes") {
-		t.Errorf("in words:\n%s", text)
+		t.Errorf("explanation without the power:\n%s", text)
 	}
 	families, err := registry.Gather()
 	if err != nil {
@@ -113,7 +114,7 @@ func TestAgentMeasuresEnergy(t *testing.T) {
 		}
 	}
 	if shown < 10 {
-		t.Errorf("%d metrics of energy", shown)
+		t.Errorf("got %d energy metrics", shown)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
@@ -125,7 +126,7 @@ func TestAgentMeasuresEnergy(t *testing.T) {
 		}
 	}
 	if known == 0 {
-		t.Error("no power in the recording")
+		t.Error("the recording has no power")
 	}
 }
 
@@ -147,7 +148,7 @@ func TestExplainPower(t *testing.T) {
 	}
 }
 
-// TestPowerMeter: the power of each sample's time, as a share of the limit.
+// TestPowerMeter checks that each sample's power is a share of the limit.
 func TestPowerMeter(t *testing.T) {
 	b := &burning{}
 	m, err := node.NewPowerMeter(quarter{}, b, 100, node.DefaultPeriod)
@@ -164,7 +165,7 @@ func TestPowerMeter(t *testing.T) {
 	}
 	at := time.Unix(2000, 0)
 	if _, err := m.SampleTo(nil, at); !errors.Is(err, telemetry.ErrPriming) {
-		t.Errorf("the first sample: %v", err)
+		t.Errorf("first sample: got error %v", err)
 	}
 	for _, want := range []float64{.4, .4, 1, 1, .4} {
 		at = at.Add(time.Second / 2)
@@ -173,36 +174,37 @@ func TestPowerMeter(t *testing.T) {
 			t.Errorf("at %v: %v, %v, want %v", at, y, err, want)
 		}
 	}
-	// No news is the last power; another source, and none, drop the sample.
+	// Without a new reading the last power stands; a changed source and a missing source drop the
+	// sample.
 	b.silent = true
 	if y, err := m.SampleTo(nil, at.Add(time.Second)); err != nil || math.Abs(y[len(y)-1]-.4) > 1e-6 {
-		t.Errorf("without news: %v, %v", y, err)
+		t.Errorf("without a new reading: got %v, %v", y, err)
 	}
 	b.silent, b.name = false, "other"
 	var bad *telemetry.ChannelError
 	if _, err := m.SampleTo(nil, at.Add(2*time.Second)); !errors.As(err, &bad) || bad.Channel != node.PowerChannel {
-		t.Errorf("another source: %v", err)
+		t.Errorf("changed source: got error %v", err)
 	}
 	b.name, b.absent = "", errors.New("package-1 can't be read")
 	if _, err := m.SampleTo(nil, at.Add(5*time.Second/2)); !errors.Is(err, b.absent) {
-		t.Errorf("a part of the power: %v", err)
+		t.Errorf("missing zone: got error %v", err)
 	}
 	b.absent = nil
 	if y, err := m.SampleTo(nil, at.Add(3*time.Second)); err != nil || len(y) != len(s.Channels) {
-		t.Errorf("all of it again: %v, %v", y, err)
+		t.Errorf("zone back: got %v, %v", y, err)
 	}
 	b.err = errors.New("gone")
 	if _, err := m.SampleTo(nil, at.Add(4*time.Second)); !errors.Is(err, b.err) {
-		t.Errorf("no source: %v", err)
+		t.Errorf("without a source: got error %v", err)
 	}
 }
 
 func TestNewPowerMeterRefuses(t *testing.T) {
 	for name, try := range map[string]func() error{
-		"no limit":  func() error { _, err := node.NewPowerMeter(quarter{}, &burning{}, 0, time.Second); return err },
-		"no number": func() error { _, err := node.NewPowerMeter(quarter{}, &burning{}, math.NaN(), time.Second); return err },
-		"too much":  func() error { _, err := node.NewPowerMeter(quarter{}, &burning{}, 2e6, time.Second); return err },
-		"too seldom": func() error {
+		"no limit":        func() error { _, err := node.NewPowerMeter(quarter{}, &burning{}, 0, time.Second); return err },
+		"not a number":    func() error { _, err := node.NewPowerMeter(quarter{}, &burning{}, math.NaN(), time.Second); return err },
+		"limit too large": func() error { _, err := node.NewPowerMeter(quarter{}, &burning{}, 2e6, time.Second); return err },
+		"period too long": func() error {
 			_, err := node.NewPowerMeter(quarter{}, &burning{period: time.Second}, 100, 100*time.Millisecond)
 			return err
 		},
@@ -210,7 +212,7 @@ func TestNewPowerMeterRefuses(t *testing.T) {
 			_, err := node.NewPowerMeter(quarter{}, &burning{err: source.ErrNoPower}, 100, time.Second)
 			return err
 		},
-		"a part of the power": func() error {
+		"a zone missing": func() error {
 			_, err := node.NewPowerMeter(quarter{}, &burning{absent: source.ErrNotPermitted}, 100, time.Second)
 			return err
 		},
@@ -222,8 +224,8 @@ func TestNewPowerMeterRefuses(t *testing.T) {
 	}
 }
 
-// TestNewPowerMeterTakes the largest limit, and a source that tells news each period.
-func TestNewPowerMeterTakes(t *testing.T) {
+// TestNewPowerMeterAccepts checks the largest limit, and a source with a new reading each period.
+func TestNewPowerMeterAccepts(t *testing.T) {
 	m, err := node.NewPowerMeter(quarter{}, &burning{period: time.Second}, energy.MaxWatts, time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -233,16 +235,16 @@ func TestNewPowerMeterTakes(t *testing.T) {
 	}
 }
 
-// TestUtilisation is the busy share of the cores since it was last asked.
+// TestUtilisation checks that the share of busy cores covers the time since the last call.
 func TestUtilisation(t *testing.T) {
 	b := &burning{at: time.Unix(1001, 0)}
 	u := node.Utilisation(b)
 	if got, err := u(); got != 0 || err != nil {
-		t.Errorf("at first %v, %v", got, err)
+		t.Errorf("first call: got %v, %v", got, err)
 	}
-	b.at = b.at.Add(50 * time.Millisecond) // in no time: by less than it may be read late
+	b.at = b.at.Add(50 * time.Millisecond) // within the tolerance for a late read
 	if got, err := u(); got != 1 || err != nil {
-		t.Errorf("all busy: %v, %v", got, err)
+		t.Errorf("all cores busy: got %v, %v", got, err)
 	}
 	if got, err := u(); got != 0 || err != nil {
 		t.Errorf("idle: %v, %v", got, err)
@@ -250,7 +252,7 @@ func TestUtilisation(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
 		b.at = b.at.Add(by)
 		if got, err := u(); !errors.Is(err, node.ErrInvalid) {
-			t.Errorf("a counter that moved by %v: %v, %v", by, got, err)
+			t.Errorf("counter moved by %v: got %v, %v", by, got, err)
 		}
 		if got, err := u(); got != 0 || err != nil {
 			t.Errorf("idle: %v, %v", got, err)
@@ -262,8 +264,8 @@ func TestUtilisation(t *testing.T) {
 	}
 }
 
-// TestOpenEnergy: a model is told what the CPU does and is the nameplate; what a source
-// refuses is told as it is.
+// TestOpenEnergy: a model gets the CPU's use and reports the nameplate curve; the error of a source
+// that refuses is returned unchanged.
 func TestOpenEnergy(t *testing.T) {
 	b := &burning{at: time.Unix(1001, 0)}
 	given := source.Config{Source: source.NameModel, Model: &source.ModelConfig{Idle: 40, Max: 120}}
@@ -279,14 +281,14 @@ func TestOpenEnergy(t *testing.T) {
 	var readings []energy.Reading
 	for range 3 {
 		if readings, err = chain.ReadTo(readings, at); err != nil {
-			t.Log(err) // a chain wants two
+			t.Log(err) // a chain needs two sources
 		}
-		at, b.at = at.Add(time.Second), b.at.Add(50*time.Millisecond) // it is busy
+		at, b.at = at.Add(time.Second), b.at.Add(50*time.Millisecond) // the machine is busy
 	}
 	if len(readings) != 1 {
 		t.Fatalf("readings %+v", readings)
 	}
 	if _, _, err := node.OpenEnergy(t.Context(), source.Config{Source: source.NameModel}, b); !errors.Is(err, source.ErrInvalid) {
-		t.Errorf("a model of nothing: %v", err)
+		t.Errorf("model without a machine: got error %v", err)
 	}
 }

@@ -26,16 +26,15 @@ func (quarter) SampleTo(dst []float64, _ time.Time) ([]float64, error) {
 	return append(dst[:0], .25, .25), nil
 }
 
-// An agent within another program: here with a meter of its own; on Linux that is
-// telemetry.NewReader(telemetry.Config{}), and the pods are those of
-// telemetry.NewCgroupPods.
+// An agent can run within another program. This one has a meter of its own; on Linux,
+// telemetry.NewReader(telemetry.Config{}) is the meter and telemetry.NewCgroupPods the source of pods.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	a, err := node.New(node.Config{
 		Name: "n1", Meter: quarter{}, Pods: telemetry.StaticPods(nil),
 		OnReport: func(r agent.Report) {
 			fmt.Printf("%s has room for %.1f pods, %s is the first to be full\n", r.Node, r.Avail, r.Limiting)
-			cancel() // one is enough here
+			cancel() // one report is enough here
 		},
 	})
 	if err != nil {
@@ -48,7 +47,7 @@ func Example() {
 	// n1 has room for 3.0 pods, cpu is the first to be full
 }
 
-// What is wrong with a Config is said by field.
+// Errors of a Config name the field.
 func ExampleConfig_Validate() {
 	err := node.Config{Name: "n1", Meter: quarter{}, Pods: telemetry.StaticPods(nil), Reserve: map[string]float64{"cpu": 1}}.Validate()
 	var bad *field.Error

@@ -17,9 +17,9 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// pipeline is driven at 10 Hz by hand.
+// pipeline is a pipeline that the test drives at 10 Hz.
 type pipeline struct {
 	*agent.Pipeline
 	t    *testing.T
@@ -39,7 +39,7 @@ func newPipeline(t *testing.T) *pipeline {
 	return &pipeline{Pipeline: p, t: t, at: time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)}
 }
 
-func (p *pipeline) samples(count int, y ...float64) {
+func (p *pipeline) addSamples(count int, y ...float64) {
 	p.t.Helper()
 	for range count {
 		p.at = p.at.Add(100 * time.Millisecond)
@@ -49,8 +49,8 @@ func (p *pipeline) samples(count int, y ...float64) {
 	}
 }
 
-// pods has as many run, which a scheduler has bound just before.
-func (p *pipeline) pods(count int) {
+// addPods starts as many pods, each just bound by a scheduler.
+func (p *pipeline) addPods(count int) {
 	p.t.Helper()
 	for len(p.keys) < count {
 		p.keys = append(p.keys, reserve.PodKey(len(p.keys)+1))
@@ -62,8 +62,8 @@ func (p *pipeline) pods(count int) {
 	}
 }
 
-// TestExplain is what an operator reads of a node with all there is to tell: pods
-// that came and went for ten minutes, the fleet's word, churn.
+// TestExplain compares the text for a node that exercises every part of it: pods that came and went for
+// ten minutes, the fleet's model, churn.
 func TestExplain(t *testing.T) {
 	p := newPipeline(t)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -72,9 +72,9 @@ func TestExplain(t *testing.T) {
 		if rng.Float64() < .02 {
 			pods = min(max(pods+2*rng.IntN(2)-1, 0), 4)
 			p.Churn(p.at)
-			p.pods(pods)
+			p.addPods(pods)
 		}
-		p.samples(1, min(max(.05+.15*float64(pods)+.02*rng.NormFloat64(), 0), 1), .1)
+		p.addSamples(1, min(max(.05+.15*float64(pods)+.02*rng.NormFloat64(), 0), 1), .1)
 	}
 	load, err := svd.Update(svd.Model{}, [][]float64{{.5, .1}}, svd.Options{})
 	if err != nil {
@@ -85,25 +85,25 @@ func TestExplain(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	p.samples(12, .36, .1)
+	p.addSamples(12, .36, .1)
 	p.Churn(p.at)
-	p.pods(3)
+	p.addPods(3)
 	w, ok := p.Why()
 	if !ok {
-		t.Fatal("nothing to explain")
+		t.Fatal("Why returned nothing to explain")
 	}
 	golden(t, "explain.golden", node.Explain(w)+"\n")
 }
 
-// TestExplainSays goes through what a report may follow from, one at a time.
-func TestExplainSays(t *testing.T) {
+// TestExplainSentences checks each reason that can lead to a report, one at a time.
+func TestExplainSentences(t *testing.T) {
 	at := time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 	channel := func(change func(*agent.WhyChannel)) func(*agent.Why) {
 		return func(w *agent.Why) { change(&w.Channels[0]) }
 	}
 	for _, tt := range []struct {
 		change func(*agent.Why)
-		says   string
+		want   string
 		not    string
 	}{
 		{func(*agent.Why) {}, "n1 has room for 2.0 pods beyond the 2 that run.\nReport 5 of incarnation 7, sampled 2025-06-01T12:00:00Z, sent because it is the first.\n", "Doubts"},
@@ -166,14 +166,14 @@ func TestExplainSays(t *testing.T) {
 		}
 		tt.change(&w)
 		text := node.Explain(w)
-		if !strings.Contains(text, tt.says) {
-			t.Errorf("no %q in\n%s", tt.says, text)
+		if !strings.Contains(text, tt.want) {
+			t.Errorf("no %q in\n%s", tt.want, text)
 		}
 		if tt.not != "" && strings.Contains(text, tt.not) {
 			t.Errorf("%q in\n%s", tt.not, text)
 		}
 		if strings.HasSuffix(text, "\n") {
-			t.Errorf("ends with a line's end: %q", text)
+			t.Errorf("text ends with a newline: %q", text)
 		}
 	}
 }

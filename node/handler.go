@@ -9,7 +9,7 @@ import (
 
 // Handler serves the reasons of the newest report ([Agent.Why]) as JSON, or in
 // words ([Explain]) with ?format=text. Before the first report the status is 404,
-// after the agent's end 503. It does not authenticate: whoever reaches it
+// after the agent's end 503. It does not authenticate: every client that can connect
 // reads the node's load and its pods' number.
 func (a *Agent) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -63,12 +63,12 @@ func burnCPU(t *testing.T) (stop func()) {
 	return stop
 }
 
-// reaches says whether a report that fits comes in time.
-func reaches(t *testing.T, a *node.Agent, patience time.Duration, fits func(agent.Report) bool) bool {
+// awaitReport reports whether a report that matches arrives in time.
+func awaitReport(t *testing.T, a *node.Agent, patience time.Duration, matches func(agent.Report) bool) bool {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		r, ok := a.Report()
-		if ok && !r.Flags.WarmingUp && fits(r) {
+		if ok && !r.Flags.WarmingUp && matches(r) {
 			t.Logf("avail %.2f, signal %.2f, cpu %.2f", r.Avail, r.K, r.Channels[0].Usage)
 			return true
 		}
@@ -79,14 +79,14 @@ func reaches(t *testing.T, a *node.Agent, patience time.Duration, fits func(agen
 	}
 }
 
-// offers says whether a report comes that offers so much. Until then something must keep
-// the CPUs busy: then, and only then, a node may offer nothing. That is judged every two
-// seconds, so that a busy machine is not waited for.
-func offers(t *testing.T, a *node.Agent, room float64) bool {
+// awaitRoom reports whether a report offers at least so much room. A node may offer nothing only while
+// other processes keep the CPUs busy, which the loop checks every two seconds so that a loaded machine
+// does not stall the test.
+func awaitRoom(t *testing.T, a *node.Agent, room float64) bool {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; {
 		before := cpuTimes(t)
-		if reaches(t, a, 2*time.Second, func(r agent.Report) bool { return r.Avail >= room }) {
+		if awaitReport(t, a, 2*time.Second, func(r agent.Report) bool { return r.Avail >= room }) {
 			return true
 		}
 		after := cpuTimes(t)
@@ -97,7 +97,7 @@ func offers(t *testing.T, a *node.Agent, room float64) bool {
 			return false
 		}
 		if time.Now().After(end) {
-			t.Fatalf("nothing offered though the CPUs are %.0f %% idle", 100*(1-share))
+			t.Fatalf("no room reported, although the CPUs are %.0f %% idle", 100*(1-share))
 		}
 	}
 }
@@ -115,29 +115,28 @@ func cpuTimes(t *testing.T) telemetry.CPUTimes {
 	return times
 }
 
-// What this machine offers falls when every core is busy, vanishes when work
-// has to wait for a core, and comes back. Other processes, such as the tests of
-// other packages, may leave it nothing to offer before or after; then that must
-// be true.
+// The room of this machine falls when every core is busy, vanishes when work waits for a core, and
+// recovers. Other processes, such as the tests of other packages, may leave the machine no room before
+// or after; the test then checks that the CPUs are indeed busy.
 func TestRealLoadMovesAvail(t *testing.T) {
 	a := watchMachine(t)
 	const room = .5
 	before := room
-	if offers(t, a, room) {
+	if awaitRoom(t, a, room) {
 		r, _ := a.Report()
 		before = r.Avail
 	}
 	stopOne := burnCPU(t)
-	// Utilisation is half of the usage: full cores with nobody waiting are .5.
+	// Utilisation is half of the usage: full cores with an empty run queue are 0.5.
 	falls := func(r agent.Report) bool { return r.Channels[0].Usage > .45 && r.Avail < before }
-	if !reaches(t, a, time.Minute, falls) {
-		t.Fatal("every core is busy and avail did not fall")
+	if !awaitReport(t, a, time.Minute, falls) {
+		t.Fatal("avail did not fall while every core was busy")
 	}
 	stopTwo := burnCPU(t)
-	if !reaches(t, a, time.Minute, func(r agent.Report) bool { return r.Avail < room/2 }) {
-		t.Fatal("twice as much work as cores and avail did not vanish")
+	if !awaitReport(t, a, time.Minute, func(r agent.Report) bool { return r.Avail < room/2 }) {
+		t.Fatal("avail did not fall to zero with twice as many busy threads as cores")
 	}
 	stopOne()
 	stopTwo()
-	offers(t, a, room)
+	awaitRoom(t, a, room)
 }

@@ -13,7 +13,7 @@ const role = "SPAZIO_NODE_TEST_ROLE"
 func TestMain(m *testing.M) {
 	if os.Getenv(role) == "burn" {
 		var ended atomic.Bool
-		go func() { // with the test, however that ends
+		go func() { // the process exits with the test, however the test ends
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			ended.Store(true)
 		}()

@@ -14,8 +14,8 @@ import (
 	"github.com/spazio-scheduler/spazio/node"
 )
 
-// limited is the role that makes the test binary apply limits and say what came of them: they are
-// the whole process's.
+// limited is the role that makes the test binary apply limits and print the result: limits apply to the
+// whole process.
 const limited = "limited"
 
 func limitThis() {

@@ -14,8 +14,8 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// TestExplainPronto says what a node that follows the rejection signal does, by what,
-// and what decided.
+// TestExplainPronto: a node that follows the rejection signal explains its state, the signal's
+// parameters and the deciding direction.
 func TestExplainPronto(t *testing.T) {
 	p, err := agent.New(agent.Config{
 		Node: "n1", Schema: "s", Cores: 4, Pronto: &pronto.Config{Window: 2 * time.Second, Detector: pronto.DetectorConfig{Threshold: 6}},
@@ -25,7 +25,7 @@ func TestExplainPronto(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
-	said := func(count int, cpu float64) string {
+	explain := func(count int, cpu float64) string {
 		for i := range count {
 			at = at.Add(100 * time.Millisecond)
 			y := cpu
@@ -46,30 +46,30 @@ func TestExplainPronto(t *testing.T) {
 		text string
 		want []string
 	}{
-		{said(1, .3), []string{"n1 takes pods beyond the 0 that run.", "it rejects at 0.500 and for 2s after", "no directions yet", "Doubts: the first block is not full."}},
-		{said(59, .3), []string{"n1 takes pods", "R = 0.000", "Along the node's own directions, of σ = [", "flagged [0 0]"}},
-		{said(1, .9), []string{"n1 takes no pods beyond the 0 that run.", "It was last raised 0s ago, at R = ", "by direction 1 of weights cpu +", "cpu: sampled 0.900, filtered"}},
-		{said(9, .3), []string{"n1 takes no pods"}},
+		{explain(1, .3), []string{"n1 takes pods beyond the 0 that run.", "it rejects at 0.500 and for 2s after", "no directions yet", "Doubts: the first block is not full."}},
+		{explain(59, .3), []string{"n1 takes pods", "R = 0.000", "Along the node's own directions, of σ = [", "flagged [0 0]"}},
+		{explain(1, .9), []string{"n1 takes no pods beyond the 0 that run.", "It was last raised 0s ago, at R = ", "by direction 1 of weights cpu +", "cpu: sampled 0.900, filtered"}},
+		{explain(9, .3), []string{"n1 takes no pods"}},
 	} {
 		for _, want := range tt.want {
 			if !strings.Contains(tt.text, want) {
-				t.Errorf("not said: %q in\n%s", want, tt.text)
+				t.Errorf("%q is missing in\n%s", want, tt.text)
 			}
 		}
 		for _, never := range []string{"room", "Pods run", "typical load"} {
 			if strings.Contains(tt.text, never) {
-				t.Errorf("%q is said of a node that counts no room:\n%s", never, tt.text)
+				t.Errorf("%q in the explanation of a node without room:\n%s", never, tt.text)
 			}
 		}
 	}
 	w, _ := p.Why()
 	w.Pronto.Adopted = true
 	if text := node.Explain(w); !strings.Contains(text, "Along the fleet's directions") {
-		t.Errorf("whose directions:\n%s", text)
+		t.Errorf("no mention of the fleet's directions:\n%s", text)
 	}
 }
 
-// TestPronto: the agent's reports follow the signal that its config asks for.
+// TestPronto: the agent's reports follow the rejection signal when its config enables it.
 func TestPronto(t *testing.T) {
 	c := config()
 	c.Pronto = &pronto.Config{}

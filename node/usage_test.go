@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// profiler takes windows; it breaks the first stream off ahead of its acknowledgement.
+// profiler collects windows; it ends the first stream before it acknowledges.
 type profiler struct {
 	spaziov1.UnimplementedUsageServiceServer
 	broken  chan *spaziov1.UsageBatch
@@ -35,7 +35,7 @@ func (p *profiler) Report(stream spaziov1.UsageService_ReportServer) error {
 		}
 		select {
 		case p.broken <- m:
-			return errors.New("gone before it said so")
+			return errors.New("stream ended before the acknowledgement")
 		default:
 		}
 		p.batches <- b
@@ -45,15 +45,15 @@ func (p *profiler) Report(stream spaziov1.UsageService_ReportServer) error {
 	}
 }
 
-// idle is a machine whose pods take nothing.
+// idle is a usage meter of pods that use nothing.
 type idle struct{}
 
 func (idle) Observe(time.Time, []telemetry.Pod)       {}
 func (idle) ReadTo(*telemetry.Usage, time.Time) error { return nil }
 
-// TestProfilerHearsUsage: a real server loses a batch without a word and gets it again,
-// as it was, then what came meanwhile.
-func TestProfilerHearsUsage(t *testing.T) {
+// TestUsageReachesProfiler: a server loses a batch without an acknowledgement and gets the same batch
+// again, then the later ones.
+func TestUsageReachesProfiler(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

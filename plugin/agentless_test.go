@@ -16,13 +16,13 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// kubelets are nodes on which no agent reports, as their API shows them: a pod's container
-// runs a second after the bind, and some crash once, five seconds later.
+// kubelets are nodes without agents, as the API shows them: a pod's container runs a second after the
+// bind, and some crash once, five seconds later.
 type kubelets struct {
 	*cluster
 	clock *clock
 	cores int
-	// crash is the part of the pods whose container crashes once, as 1 of so many; 0 is none.
+	// crash is n if the container of one pod in n crashes once; 0 is none.
 	crash int
 	pods  map[string][]*kubeletPod
 	count int
@@ -30,7 +30,7 @@ type kubelets struct {
 
 type kubeletPod struct {
 	pod *v1.Pod
-	// bound is its bind, runs since when the container that runs now does; zero if none does.
+	// bound is the time of its bind, runs the start of its running container, zero if none runs.
 	bound, runs time.Time
 	crashes     bool
 }
@@ -57,8 +57,7 @@ func newKubelets(t *testing.T, nodes, cores, running int) *kubelets {
 	return k
 }
 
-// show has the API show the container running. What kubelet's clock says is not to be
-// relied on.
+// show makes the API show the container as running. kubelet's clock is not reliable.
 func (p *kubeletPod) show(started time.Time, restarts int32) {
 	p.pod = p.pod.DeepCopy()
 	p.pod.Status.Phase = v1.PodRunning
@@ -67,8 +66,7 @@ func (p *kubeletPod) show(started time.Time, restarts int32) {
 	}}
 }
 
-// starting counts a node's pods that have not been shown running for ten seconds, and those
-// that have.
+// starting counts a node's pods that were shown running for less than ten seconds, and the others.
 func (k *kubelets) starting(node string) (starting, running int) {
 	for _, p := range k.pods[node] {
 		if !p.runs.IsZero() && k.clock.Now().Sub(p.runs) >= 10*time.Second {
@@ -78,7 +76,7 @@ func (k *kubelets) starting(node string) (starting, running int) {
 	return len(k.pods[node]) - running, running
 }
 
-// second lets a second go by on all nodes.
+// second advances all nodes by a second.
 func (k *kubelets) second() {
 	k.clock.advance(time.Second)
 	now := k.clock.Now()
@@ -103,8 +101,8 @@ func (k *kubelets) second() {
 	k.hub.Expire()
 }
 
-// place schedules what there is room for, each pod to the node with the fewest pods, as
-// kube-scheduler does of pods that request nothing.
+// place schedules as many pods as there is room for, each to the node with the fewest pods, as
+// kube-scheduler does for pods without requests.
 func (k *kubelets) place(waiting int) (left int) {
 	k.t.Helper()
 	for ; waiting > 0; waiting-- {
@@ -130,13 +128,13 @@ func (k *kubelets) place(waiting int) (left int) {
 		k.count++
 		starting, running := k.starting(best)
 		if most := float64(max(2, k.cores)) + float64(running)/2; float64(starting-1) >= most {
-			k.t.Fatalf("%s has %d pods that start beside %d that run, of at most %v", best, starting, running, math.Ceil(most))
+			k.t.Fatalf("%s: got %d starting pods beside %d running ones, want at most %v", best, starting, running, math.Ceil(most))
 		}
 	}
 	return 0
 }
 
-// TestNodesWithoutAgentsAreFilled as kube-scheduler fills them, at slow start's pace.
+// TestNodesWithoutAgentsAreFilled as by kube-scheduler, at the rate of slow start.
 func TestNodesWithoutAgentsAreFilled(t *testing.T) {
 	const nodes = 20
 	for _, cores := range []int{1, 4, 64} {
@@ -146,13 +144,13 @@ func TestNodesWithoutAgentsAreFilled(t *testing.T) {
 			before  func(*kubelets)
 		}{
 			{"no agent at all", 0, func(*kubelets) {}},
-			{"a scheduler that starts while agents are away", 7, func(*kubelets) {}},
+			{"a scheduler that starts while agents are down", 7, func(*kubelets) {}},
 			{"agents that reported and died", 0, func(k *kubelets) {
 				client := k.dial()
 				for i := range nodes {
 					k.open(client, nodeName(i)).settle(agent.Report{Avail: 9})
 				}
-				for range 6 { // more than a report counts for
+				for range 6 { // longer than a report counts
 					k.second()
 				}
 			}},
@@ -168,15 +166,15 @@ func TestNodesWithoutAgentsAreFilled(t *testing.T) {
 							k.second()
 						}
 						if took := k.clock.Now().Sub(start); left > 0 || cores == 4 && took > within {
-							t.Errorf("%d of %d pods are not bound after %v, want none after %v", left, pods, took, within)
+							t.Errorf("got %d of %d unbound pods after %v, want none after %v", left, pods, took, within)
 						}
 						if crash > 0 {
-							return // where more pods crash, others come first
+							return // if more pods crash, others finish first
 						}
 						for _, info := range k.infos {
 							want := float64(pods)/nodes + float64(test.running)
 							if got := len(k.pods[info.Node().Name]); math.Abs(float64(got)-want) > 2 {
-								t.Errorf("%d pods on %s, kube-scheduler puts %v there", got, info.Node().Name, want)
+								t.Errorf("got %d pods on %s, want %v as by kube-scheduler", got, info.Node().Name, want)
 							}
 						}
 					})
@@ -201,11 +199,11 @@ var (
 	crashed  = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 )
 
-// TestPodLeavesTheLineOfASilentNode when the API has shown its containers running for ten
-// seconds, whatever kubelet's clock says, or held up for as long, and no earlier. A first
-// step of two pods leaves one slot beside a pod in line, two beside one that is held up, and
-// three beside one that runs, which the node has borne.
-func TestPodLeavesTheLineOfASilentNode(t *testing.T) {
+// TestPodLeavesSlowStartOfASilentNode once the API has shown its containers running for ten seconds,
+// whatever kubelet's clock, or stalled as long, and not earlier. A first step of two pods leaves one
+// slot beside a starting pod, two beside a stalled one, and three beside a running one, which the node
+// has borne.
+func TestPodLeavesSlowStartOfASilentNode(t *testing.T) {
 	const inLine, heldUp, runs = 1, 2, 3
 	const always = v1.ContainerRestartPolicyAlways
 	for name, test := range map[string]struct {
@@ -219,8 +217,8 @@ func TestPodLeavesTheLineOfASilentNode(t *testing.T) {
 		"one running, one done":            {0, 2, false, nil, containers(running, ended), runs},
 		"nothing shown":                    {0, 1, false, nil, nil, inLine},
 		"one of two shown":                 {0, 2, false, nil, containers(running), inLine},
-		"one of two still being made":      {0, 2, false, nil, containers(running, creating), inLine},
-		"being made":                       {0, 1, false, nil, containers(creating), inLine},
+		"one of two still being created":   {0, 2, false, nil, containers(running, creating), inLine},
+		"being created":                    {0, 1, false, nil, containers(creating), inLine},
 		"without an image":                 {0, 1, false, nil, containers(noImage), heldUp},
 		"one of two without an image":      {0, 2, false, nil, containers(running, noImage), heldUp},
 		"its init container runs":          {1, 1, false, containers(running), containers(creating), inLine},
@@ -234,7 +232,7 @@ func TestPodLeavesTheLineOfASilentNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := newClock()
 			c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Now: clock.Now}})
-			c.pass(clock, time.Minute) // nobody waits for a first report any more
+			c.pass(clock, time.Minute) // the grace for a first report is over
 			pod := newPod(0, onNode(nodeName(0)), withInits(test.inits))
 			pod.Spec.Containers = make([]v1.Container, test.containers)
 			if test.sidecar {
@@ -256,7 +254,7 @@ func TestPodLeavesTheLineOfASilentNode(t *testing.T) {
 			c.hub.Seen(pod)
 			slots("shown", inLine)
 			c.pass(clock, 10*time.Second-1)
-			c.hub.Seen(pod.DeepCopy()) // something else of it has changed
+			c.hub.Seen(pod.DeepCopy()) // another field of it has changed
 			slots("just before ten seconds", inLine)
 			clock.advance(1)
 			slots("after ten seconds", test.want)
@@ -274,8 +272,8 @@ func TestPodLeavesTheLineOfASilentNode(t *testing.T) {
 	}
 }
 
-// TestPodsAreWokenWhenTheLineMoves of a node without an agent, and not before.
-func TestPodsAreWokenWhenTheLineMoves(t *testing.T) {
+// TestPodsAreWokenWhenSlowStartMoves on a node without an agent, and not before.
+func TestPodsAreWokenWhenSlowStartMoves(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{
 		nodes: 1, options: plugin.HubOptions{Now: clock.Now}, args: plugin.SpazioArgs{RetryPeriod: metav1.Duration{Duration: time.Hour}},
@@ -293,18 +291,18 @@ func TestPodsAreWokenWhenTheLineMoves(t *testing.T) {
 	c.pass(clock, 10*time.Second-1)
 	c.hub.Expire()
 	if c.peek()[waiting.Name] {
-		t.Error("woken before the line has moved")
+		t.Error("woken before slow start admitted more")
 	}
 	clock.advance(1)
 	c.eventually("it is woken", func() bool { return c.peek()[waiting.Name] }) // by the inspection
 	if node, status := c.schedule(waiting, c.infos); node != nodeName(0) {
-		t.Errorf("woken in vain: %v", status)
+		t.Errorf("woken without room: %v", status)
 	}
 }
 
-// TestPodThatItsAgentCannotTell apart is confirmed once the API has shown it running for ten
-// seconds: what it takes is measured by then, and must not be reserved besides.
-func TestPodThatItsAgentCannotTell(t *testing.T) {
+// TestPodThatItsAgentCannotIdentify is confirmed once the API has shown it running for ten seconds: by
+// then its usage is measured and must not be reserved in addition.
+func TestPodThatItsAgentCannotIdentify(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Now: clock.Now}})
 	s := c.open(c.dial(), nodeName(0))
@@ -318,7 +316,7 @@ func TestPodThatItsAgentCannotTell(t *testing.T) {
 		s.settle(agent.Report{Avail: avail})
 		c.hub.Expire()
 		if got := c.state(nodeName(0)); got.InFlight != inFlight || got.Free != avail-inFlight {
-			t.Errorf("%v in flight, %v free of %v, want %v and %v", got.InFlight, got.Free, avail, inFlight, avail-inFlight)
+			t.Errorf("got %v in flight, %v free of %v; want %v and %v", got.InFlight, got.Free, avail, inFlight, avail-inFlight)
 		}
 	}
 	expect(10, 2)
@@ -326,14 +324,14 @@ func TestPodThatItsAgentCannotTell(t *testing.T) {
 	expect(9, 2)
 	clock.advance(time.Second)
 	expect(9, 1)
-	// While no report comes it stays, as what it takes is in none.
+	// Without a report the pod stays in flight, since no report has its usage.
 	late := newPod(2, onNode(nodeName(0)))
 	late.Status.ContainerStatuses = containers(running)
 	c.hub.Seen(late)
 	c.pass(clock, time.Minute)
 	c.hub.Expire()
 	if got := c.state(nodeName(0)).InFlight; got != 2 {
-		t.Errorf("%v in flight on a node that is silent, want 2", got)
+		t.Errorf("got %v in flight on a silent node, want 2", got)
 	}
 	expect(8, 1)
 }

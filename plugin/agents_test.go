@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// versions are the agents by version, as Prometheus reads them.
+// versions returns the number of agents by version, as Prometheus reads it.
 func versions(t *testing.T) map[string]int {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -40,7 +40,7 @@ func versions(t *testing.T) map[string]int {
 	return all
 }
 
-// openAs opens the stream of an agent that names itself.
+// openAs opens the stream of an agent with a user agent of this name.
 func (c *cluster) openAs(name, node string) (s *stream, leave func()) {
 	c.t.Helper()
 	conn, err := grpc.NewClient(c.hub.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUserAgent(name))
@@ -57,10 +57,10 @@ func (c *cluster) openAs(name, node string) (s *stream, leave func()) {
 	return &stream{BidiStreamingClient: opened, c: c, node: node}, leave
 }
 
-// TestAgentVersions: agents count from their first report to their end by the version
-// that they say, who says none as unknown, and no more than so many versions are told apart.
+// TestAgentVersions: agents count by their version from their first report to their end; an agent
+// without a version counts as unknown, and the number of distinct versions is bounded.
 func TestAgentVersions(t *testing.T) {
-	const most = 16 // versions at once, as the metric's help says
+	const most = 16 // as in the metric's help
 	c := newCluster(t, setup{nodes: most + 8})
 	report := func(i int, name string) (leave func()) {
 		s, leave := c.openAs(name, nodeName(i))
@@ -72,7 +72,7 @@ func TestAgentVersions(t *testing.T) {
 	report(2, "spazio-agent/v1.0.1-0.20261123-abc+dirty")
 	report(3, "somebody")
 	report(4, "spazio-agent/"+strings.Repeat("9", 65))
-	report(6, "spazio-agent/\xff\xfe") // no text, which no label may have
+	report(6, "spazio-agent/\xff\xfe") // no valid UTF-8, which no label may have
 	c.openAs("spazio-agent/silent", nodeName(5))
 	want := map[string]int{"v1.0.0": 2, "v1.0.1-0.20261123-abc+dirty": 1, "unknown": 3}
 	if diff := cmp.Diff(want, versions(t)); diff != "" {
@@ -87,7 +87,7 @@ func TestAgentVersions(t *testing.T) {
 		leave = append(leave, report(7+i, fmt.Sprintf("spazio-agent/v2.%d", i)))
 	}
 	if got := versions(t); got["v2.13"] != 1 || got["other"] != 2 || len(got) != most+1 {
-		t.Errorf("of many versions %v", got)
+		t.Errorf("many versions: got %v", got)
 	}
 	for _, l := range leave {
 		l()
@@ -97,8 +97,8 @@ func TestAgentVersions(t *testing.T) {
 	})
 }
 
-// TestTimesOfPods: how long a pod looked for a node counts from its first attempt, and how
-// long it was in flight from its reservation, once.
+// TestTimesOfPods: the time to find a node counts from the first attempt, and the time in flight from
+// the reservation, once each.
 func TestTimesOfPods(t *testing.T) {
 	const reserved, listed = "spazio_time_to_reserve_seconds_", "spazio_time_to_listed_seconds_"
 	clock := newClock()

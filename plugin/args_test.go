@@ -49,7 +49,7 @@ func TestDecodeArgs(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := plugin.DecodeArgs(test.obj)
 			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
-				t.Fatalf("error %v, want one with %q", err, test.err)
+				t.Fatalf("got error %v, want one with %q", err, test.err)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -68,7 +68,7 @@ func TestProfilesShareOneHub(t *testing.T) {
 	t.Cleanup(func() { cancel(); hub.Wait() })
 	edge := &handle{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
 	if hub.Addr() != nil || hub.Snapshot() != nil {
-		t.Error("a Hub listens before New")
+		t.Error("the Hub listens before New")
 	}
 	first := &plugin.SpazioArgs{Listen: "127.0.0.1:0", MaxWait: &metav1.Duration{Duration: time.Minute}}
 	if _, err := hub.New(ctx, first, edge); err != nil {
@@ -76,7 +76,7 @@ func TestProfilesShareOneHub(t *testing.T) {
 	}
 	addr := hub.Addr()
 	if _, err := hub.New(ctx, &plugin.SpazioArgs{Listen: "127.0.0.1:0", MaxWait: &metav1.Duration{Duration: time.Minute}, CapacityWeight: .5, TieTolerance: 2, OptOutAnnotation: "x", OptOutToleration: "y"}, edge); err != nil {
-		t.Errorf("a second profile: %v", err)
+		t.Errorf("second profile: got error %v", err)
 	}
 	if hub.Addr() != addr {
 		t.Error("the second profile opened a port of its own")
@@ -86,7 +86,7 @@ func TestProfilesShareOneHub(t *testing.T) {
 		{Listen: "127.0.0.1:0", MaxWait: &metav1.Duration{Duration: time.Hour}},
 	} {
 		if _, err := hub.New(ctx, other, edge); err == nil || !strings.Contains(err.Error(), "differ") {
-			t.Errorf("profiles that disagree: %v", err)
+			t.Errorf("profiles with different args: got error %v", err)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestNewRefuses(t *testing.T) {
 		}},
 		{"a missing certificate", &plugin.SpazioArgs{TLSCertFile: "/nowhere/a", TLSKeyFile: "/nowhere/b"}, func(err error) bool { return strings.Contains(err.Error(), "/nowhere/a") }},
 		{"unknown fields", raw(`{"a":1}`), func(err error) bool { return strings.Contains(err.Error(), `"a"`) }},
-		{"nobody to ask for identities", &plugin.SpazioArgs{Listen: "127.0.0.1:0", TLSCertFile: files.CertFile, TLSKeyFile: files.KeyFile, AgentServiceAccount: "a/b"},
+		{"no API server for token reviews", &plugin.SpazioArgs{Listen: "127.0.0.1:0", TLSCertFile: files.CertFile, TLSKeyFile: files.KeyFile, AgentServiceAccount: "a/b"},
 			func(err error) bool { return strings.Contains(err.Error(), "agentServiceAccount") }},
 		{"bad values", &plugin.SpazioArgs{MinFreePods: -1}, func(err error) bool { return strings.Contains(err.Error(), "minFreePods = -1") }},
 	} {
@@ -120,8 +120,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// FuzzDecodeArgs: no input panics, and what is accepted is either valid or
-// refused by Validate with an error.
+// FuzzDecodeArgs: no input panics, and each accepted input is valid or refused by Validate with an
+// error.
 func FuzzDecodeArgs(f *testing.F) {
 	f.Add([]byte(`{"listen":"127.0.0.1:0","maxAge":"2s"}`))
 	f.Add([]byte("minFreePods: .nan"))

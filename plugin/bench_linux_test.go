@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// threadTime returns the processor time of the calling thread, which other load
-// on the machine changes far less than the time that passes.
+// threadTime returns the processor time of the calling thread, which depends much less on other load
+// than elapsed time does.
 func threadTime(b *testing.B) time.Duration {
 	const thisThread = 1 // RUSAGE_THREAD
 	var usage syscall.Rusage

@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// fleet is a cluster whose nodes have all reported; full of them have no room.
+// fleet returns a cluster whose nodes have all reported; full of them have no room.
 func fleet(b testing.TB, nodes, full int) (*cluster, []*stream) {
 	return fleetOf(b, setup{nodes: nodes}, full)
 }
@@ -31,7 +31,7 @@ func fleetOf(b testing.TB, s setup, full int) (*cluster, []*stream) {
 	for i := range streams {
 		streams[i] = c.open(client, nodeName(i))
 		streams[i].report(fleetReport(i, full))
-		if i%64 == 63 || i == nodes-1 { // a busy machine would refuse them as too many unauthenticated
+		if i%64 == 63 || i == nodes-1 { // a loaded machine would refuse further streams as too many unauthenticated ones
 			c.eventually("the node has reported", func() bool {
 				n, _ := c.hub.Node(nodeName(i))
 				return n.Signal == "fresh"
@@ -44,22 +44,22 @@ func fleetOf(b testing.TB, s setup, full int) (*cluster, []*stream) {
 	return c, streams
 }
 
-// fleetReport is that of the i-th node. Full nodes lie scattered.
+// fleetReport returns the report of the i-th node. Full nodes are scattered.
 func fleetReport(i, full int) agent.Report {
 	r := measured(float64(2 + i%16))
 	r.Power = machine(float64(40+i%7), float64(120+10*(i%19)))
 	r.K, r.Pods = 3, keys(i*30, i*30+30)
-	// Known pods leave a third of the CPU's channel free, so that less would be full for them.
+	// Profiled pods leave a third of the CPU's channel free, so that fewer nodes are full for them.
 	r.Channels[0].Room, r.Channels[1].Room = float64(9+i%11)/20, float64(4+i%13)/16
 	if i*7919%5000 < full {
-		// No pod of any workload fits, as no typical one does.
+		// Neither typical nor profiled pods fit.
 		r.Avail, r.Channels[0].Room, r.Channels[1].Room = .5, .2, .001
 	}
 	return r
 }
 
-// profiledFleet is a fleet whose pods are all of known workloads, on each node one in
-// flight.
+// profiledFleet returns a fleet in which all pods have profiled workloads, with one pod in flight on
+// each node.
 func profiledFleet(b testing.TB, nodes, full int) (*cluster, []*stream) {
 	profiles, at := make([]v1alpha1.WorkloadProfile, workloadsOfFleet), time.Now()
 	for i := range profiles {
@@ -68,7 +68,7 @@ func profiledFleet(b testing.TB, nodes, full int) (*cluster, []*stream) {
 	probe := podOfDeployment(1<<21, workloadOfFleet(workloadsOfFleet-1))
 	c, streams := fleetOf(b, setup{
 		nodes: nodes, objects: []runtime.Object{probe}, args: plugin.SpazioArgs{Profiles: "On"},
-		options: plugin.HubOptions{Profiles: newShelf(profiles...)},
+		options: plugin.HubOptions{Profiles: newProfileStore(profiles...)},
 	}, full)
 	c.eventually("profiles are known", func() bool {
 		w := c.explain(probe).Workload
@@ -83,7 +83,7 @@ func profiledFleet(b testing.TB, nodes, full int) (*cluster, []*stream) {
 	return c, streams
 }
 
-// energyFleet is one whose scheduler ranks nodes by energy.
+// energyFleet returns the setup of a scheduler that ranks nodes by energy.
 func energyFleet(nodes int) setup {
 	return setup{nodes: nodes, args: plugin.SpazioArgs{EnergyWeight: .5}}
 }
@@ -92,8 +92,8 @@ const workloadsOfFleet = 64
 
 func workloadOfFleet(i int) string { return fmt.Sprint("web-", i%workloadsOfFleet) }
 
-// cycleOnce runs what the plugin adds to a scheduling cycle in which all nodes
-// are visited and all with room are scored.
+// cycleOnce runs the plugin's part of a scheduling cycle that visits all nodes and scores all with
+// room.
 func (c *cluster) cycleOnce(b testing.TB, pod *v1.Pod, w *visits) {
 	ctx, state := context.Background(), &cycleState{}
 	result, status := c.PreFilter(ctx, state, pod, c.infos)
@@ -124,7 +124,7 @@ func (c *cluster) cycleOnce(b testing.TB, pod *v1.Pod, w *visits) {
 	}
 }
 
-// visits is the framework's side of a cycle.
+// visits is the framework's part of a cycle.
 type visits struct {
 	byName          map[string]fwk.NodeInfo
 	named, feasible []fwk.NodeInfo
@@ -184,8 +184,8 @@ func cycles(b *testing.B, name string, rate, full int, build func(*testing.B) (*
 	})
 }
 
-// BenchmarkUpdateDemands changes what is known of a workload of which 1,000 pods are in
-// flight, on as many nodes, and of as many pods of others beside them.
+// BenchmarkUpdateDemands changes the profile of a workload with 1,000 pods in flight, on as many nodes,
+// beside as many pods of other workloads.
 func BenchmarkUpdateDemands(b *testing.B) {
 	const pods = 1000
 	c, _ := profiledFleet(b, pods, 0)
@@ -210,7 +210,7 @@ func BenchmarkUpdateDemands(b *testing.B) {
 	b.ReportMetric(float64(threadTime(b)-start)/float64(b.N), "cpu-ns/op")
 }
 
-// publishAt sends reports round robin at the given rate a second.
+// publishAt sends reports round robin at a rate per second.
 func publishAt(ctx context.Context, streams []*stream, rate, full int) {
 	if rate == 0 {
 		return
@@ -244,13 +244,12 @@ func BenchmarkReserve(b *testing.B) {
 	}
 }
 
-// BenchmarkReportToFilter measures what passes between the sending of a report,
-// among those of all nodes once a second, and the moment from which a scheduling
-// cycle sees it: the agent's and the scheduler's gRPC, loopback and the Hub.
+// BenchmarkReportToFilter measures the time from sending a report, among those of all nodes once a
+// second, until a scheduling cycle sees it: gRPC of the agent and the scheduler, loopback and the Hub.
 func BenchmarkReportToFilter(b *testing.B) {
 	for _, rate := range []int{0, 5000} {
 		b.Run(fmt.Sprintf("nodes=5000/reports=%d", rate), func(b *testing.B) {
-			// Watched nodes report in turn, each within the rate that a node may have.
+			// Watched nodes report in turn, each within a node's allowed rate.
 			const nodes, watched = 5000, 500
 			c, streams := fleet(b, nodes, 0)
 			ctx, stop := context.WithCancel(context.Background())
@@ -271,7 +270,7 @@ func BenchmarkReportToFilter(b *testing.B) {
 					time.Sleep(20 * time.Microsecond)
 				}
 				took = append(took, time.Since(sent))
-				// At the pace of a busy agent.
+				// At the rate of a busy agent.
 				time.Sleep(2 * time.Millisecond)
 			}
 			stop()
@@ -285,13 +284,13 @@ func BenchmarkReportToFilter(b *testing.B) {
 	}
 }
 
-// BenchmarkWake measures what passes between the sending of a report with one
-// slot and the activation of a pod among many that wait.
+// BenchmarkWake measures the time from sending a report with one slot until a pod is activated, among
+// many that wait.
 func BenchmarkWake(b *testing.B) {
 	for _, waiting := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
 			woken := make(chan string, 16)
-			s := patient(1)
+			s := withoutRetry(1)
 			s.args.MaxReportRate = 1e6
 			s.args.ReportBurst = 1 << 30
 			s.activate = func(pods map[string]*v1.Pod) {
@@ -324,11 +323,11 @@ func BenchmarkWake(b *testing.B) {
 	}
 }
 
-// TestVisitingANodeAllocatesNothing: what a cycle allocates does not grow with
-// the nodes, be they admitted or refused.
+// TestVisitingANodeAllocatesNothing: the allocations of a cycle do not grow with the nodes, whether
+// these admit or refuse the pod.
 func TestVisitingANodeAllocatesNothing(t *testing.T) {
 	allocations := func(nodes int, energy float64) float64 {
-		// Fewer are refused than are admitted, so that all are visited.
+		// Fewer nodes refuse than admit, so that all are visited.
 		c, _ := fleetOf(t, setup{nodes: nodes, args: plugin.SpazioArgs{EnergyWeight: energy}}, 0)
 		client := c.dial()
 		for i := range nodes / 3 {
@@ -337,12 +336,12 @@ func TestVisitingANodeAllocatesNothing(t *testing.T) {
 		w, pod := newVisits(c), newPod(1<<20)
 		return testing.AllocsPerRun(100, func() { c.cycleOnce(t, pod, w) })
 	}
-	// The streams allocate beside it, the more the longer a cycle takes; one allocation a node
-	// that is refused would be 20 more.
+	// The streams allocate in the background, more in a longer cycle; one allocation per refusing node
+	// would be 20 more.
 	const beside = 10
 	for _, energy := range []float64{0, .5} {
 		if few, many := allocations(20, energy), allocations(80, energy); many > few+beside {
-			t.Errorf("with an energyWeight of %v: %v allocations a cycle with 80 nodes, %v with 20", energy, many, few)
+			t.Errorf("with an energyWeight of %v: got %v allocations per cycle with 80 nodes, %v with 20", energy, many, few)
 		}
 	}
 }

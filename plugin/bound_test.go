@@ -6,35 +6,35 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 )
 
-// TestBoundPodInACycle: a pod that has its node is not refused it, however full it is.
+// TestBoundPodInACycle: a pod that has a node keeps it, however full the node is.
 func TestBoundPodInACycle(t *testing.T) {
-	c := newCluster(t, patient(2))
+	c := newCluster(t, withoutRetry(2))
 	client := c.dial()
 	for i := range 2 {
 		c.open(client, nodeName(i)).settle(agent.Report{Avail: 0})
 	}
 	pod, state := newPod(0, onNode(nodeName(0))), &cycleState{}
 	if _, status := c.PreFilter(t.Context(), state, pod, c.infos); !status.IsSkip() {
-		t.Errorf("PreFilter: %v, want Skip", status)
+		t.Errorf("PreFilter: got %v, want Skip", status)
 	}
 	if status := c.Filter(t.Context(), state, pod, c.infos[0]); !status.IsSuccess() {
 		t.Errorf("Filter: %v", status)
 	}
 	if status := c.PreScore(t.Context(), state, pod, c.infos[:1]); !status.IsSkip() {
-		t.Errorf("PreScore: %v, want Skip", status)
+		t.Errorf("PreScore: got %v, want Skip", status)
 	}
 	if status := c.Reserve(t.Context(), state, pod, nodeName(0)); !status.IsSuccess() {
 		t.Errorf("Reserve: %v", status)
 	}
 	if got := c.hub.Waiting(); got != 0 {
-		t.Errorf("%d pods wait, want none", got)
+		t.Errorf("got %d waiting pods, want none", got)
 	}
 }
 
-// TestAssumedPodNeedsRoom: in Reserve a pod has its node already, for the framework has assumed
-// it there, and yet a node takes no more pods than it has room for.
+// TestAssumedPodNeedsRoom: a pod already has its node in Reserve, since the framework has assumed it
+// there; yet a node admits no more pods than it has room for.
 func TestAssumedPodNeedsRoom(t *testing.T) {
-	c := newCluster(t, patient(1))
+	c := newCluster(t, withoutRetry(1))
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 1})
 	var states []*cycleState
 	for i := range 2 {
@@ -46,7 +46,7 @@ func TestAssumedPodNeedsRoom(t *testing.T) {
 	}
 	for i, admitted := range []bool{true, false} {
 		if status := c.Reserve(t.Context(), states[i], newPod(i, onNode(nodeName(0))), nodeName(0)); status.IsSuccess() != admitted {
-			t.Errorf("Reserve of assumed pod %d: %v, want success: %v", i, status, admitted)
+			t.Errorf("Reserve of assumed pod %d: got %v, want success: %v", i, status, admitted)
 		}
 	}
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// gate is a time.Now at which time stands still, and which lets nobody through
-// while it is shut.
+// gate is a time.Now whose time stands still and that blocks its callers while it is shut.
 type gate struct{ shut atomic.Pointer[chan struct{}] }
 
 func (g *gate) Now() time.Time {
@@ -35,9 +34,9 @@ func (g *gate) close() (open func()) {
 	}
 }
 
-// TestEndedStreamDoesNotBecomeTheNodes: a stream's first report is still being
-// taken when the stream ends for idleness. It must not become its node's, which
-// nothing would ever end again: it would swallow the notices of binds.
+// TestEndedStreamDoesNotBecomeTheNodes: a stream's first report is still being processed when the
+// stream ends for idleness. It must not become its node's stream: nothing would ever end it, and it
+// would swallow the notices of binds.
 func TestEndedStreamDoesNotBecomeTheNodes(t *testing.T) {
 	second := metav1.Duration{Duration: time.Second}
 	var clock gate
@@ -51,8 +50,8 @@ func TestEndedStreamDoesNotBecomeTheNodes(t *testing.T) {
 		t.Fatalf("the stream ended with %v", err)
 	}
 	open()
-	c.eventually("the report is taken", func() bool { return c.state(nodeName(0)).Avail == 3 })
-	// A stream of older reports does not take the place of another.
+	c.eventually("the report is processed", func() bool { return c.state(nodeName(0)).Avail == 3 })
+	// A stream with older reports does not replace another.
 	next := c.open(client, nodeName(0))
 	next.report(agent.Report{Incarnation: 1, Sequence: 8, Avail: 5})
 	noticed := make(chan reserve.PodKey, 1)
@@ -62,7 +61,7 @@ func TestEndedStreamDoesNotBecomeTheNodes(t *testing.T) {
 			noticed <- reserve.PodKey(notice.GetPodBound().GetPod())
 		}
 	}()
-	c.eventually("the node's stream is told of a bind", func() bool {
+	c.eventually("the node's stream gets the notice of a bind", func() bool {
 		c.PostBind(context.Background(), &cycleState{}, newPod(1), nodeName(0))
 		select {
 		case key := <-noticed:

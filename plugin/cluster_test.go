@@ -36,8 +36,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// The fake API's watches panic when so many events are unread. An informer that a
-// busy machine lets wait must not end the test.
+// The fake API's watches panic at so many unread events. A slow informer on a loaded machine must not
+// end the test.
 func init() { watch.DefaultChanSize = 1 << 15 }
 
 // clock is a time.Now that tests move.
@@ -60,8 +60,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// pass lets time go by for a Hub that watches it: in steps within which reports
-// count.
+// pass advances the time of a Hub in steps within which reports stay valid.
 func (c *cluster) pass(clock *clock, d time.Duration) {
 	for step := c.args.WithDefaults().MaxAge.Duration; d > 0; d -= step {
 		clock.advance(min(d, step))
@@ -69,7 +68,7 @@ func (c *cluster) pass(clock *clock, d time.Duration) {
 	}
 }
 
-// handle is the edge to kube-scheduler: what the plugin uses of it.
+// handle is the part of kube-scheduler's handle that the plugin uses.
 type handle struct {
 	fwk.Handle
 	factory  informers.SharedInformerFactory
@@ -80,7 +79,7 @@ type handle struct {
 	recorder *events.FakeRecorder
 }
 
-// observed is a factory that says when all pods were listed, and lists them by name.
+// observed is a factory that signals when all pods were listed, and lists them by name.
 type observed struct {
 	informers.SharedInformerFactory
 	listed func()
@@ -148,7 +147,7 @@ func (s *cycleState) Read(key fwk.StateKey) (fwk.StateData, error) {
 }
 func (s *cycleState) Write(key fwk.StateKey, v fwk.StateData) { s.data.Store(key, v) }
 
-// nodeInfo is the part of a NodeInfo that the plugin uses.
+// nodeInfo implements the part of a NodeInfo that the plugin uses.
 type nodeInfo struct {
 	fwk.NodeInfo
 	node *v1.Node
@@ -156,7 +155,7 @@ type nodeInfo struct {
 
 func (i nodeInfo) Node() *v1.Node { return i.node }
 
-// profile is all extension points of the plugin.
+// profile has all extension points of the plugin.
 type profile interface {
 	fwk.PreFilterPlugin
 	fwk.FilterPlugin
@@ -200,7 +199,7 @@ type setup struct {
 	config *rest.Config
 	// prepare runs before the informers start.
 	prepare func(*fake.Clientset)
-	// listed runs when all pods were listed, before who asked has them.
+	// listed runs after all pods were listed and before the caller has them.
 	listed func()
 }
 
@@ -223,19 +222,19 @@ func newCluster(t testing.TB, s setup) *cluster {
 		s.args.Listen = "127.0.0.1:0"
 	}
 	if s.options.Now == nil && s.args.MaxAge.Duration == 0 {
-		// Of a report that comes once nobody waits for the age: a busy machine may forget
-		// a test for seconds.
+		// A report counts after the grace for the age of a process: a loaded machine may stop a test
+		// for seconds.
 		s.args.MaxAge.Duration = time.Hour
 	}
 	if s.args.IdleTimeout.Duration == 0 {
-		// Streams live in real time, whatever the Hub's clock says.
+		// Streams live in real time, whatever the Hub's clock shows.
 		s.args.IdleTimeout.Duration = max(time.Hour, s.args.MaxAge.Duration)
 	}
 	if s.activate == nil {
 		s.activate = c.record
 	}
 	if s.options.Silences.Period == 0 {
-		s.options.Silences.Period = time.Hour // what nodes are told is one test's alone
+		s.options.Silences.Period = time.Hour // only one test checks the events of nodes
 	}
 	c.hub = plugin.NewHub(s.options)
 	recorder := events.NewFakeRecorder(100)
@@ -274,8 +273,8 @@ func (c *cluster) second(name string, args plugin.SpazioArgs) *profiled {
 	return &profiled{made.(profile)}
 }
 
-// watches says whether an informer watches the resource. The fake API answers
-// a watch and notes it in one step.
+// watches reports whether an informer watches the resource. The fake API answers a watch and records it
+// in one step.
 func (c *cluster) watches(resource string) bool {
 	return slices.ContainsFunc(c.client.Actions(), func(a clienttesting.Action) bool { return a.Matches("watch", resource) })
 }
@@ -355,11 +354,10 @@ func withPriority(x int32) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Priority = &x }
 }
 
-// selective gives a pod a node selector: which nodes it fits is the business of
-// whoever calls Filter.
+// selective gives a pod a node selector; the caller of Filter decides which nodes match it.
 func selective(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }
 
-// create adds pods to the API and waits for nothing.
+// create adds pods to the API without waiting.
 func (c *cluster) create(pods ...*v1.Pod) {
 	c.t.Helper()
 	for _, pod := range pods {
@@ -369,8 +367,8 @@ func (c *cluster) create(pods ...*v1.Pod) {
 	}
 }
 
-// arrive adds pods to the API and waits until the informers have them, as they
-// have any pod that a scheduler tries.
+// arrive adds pods to the API and waits until the informers have them, as they have any pod that a
+// scheduler tries.
 func (c *cluster) arrive(pods ...*v1.Pod) {
 	c.t.Helper()
 	c.create(pods...)
@@ -402,9 +400,9 @@ type stream struct {
 	c    *cluster
 	node string
 	next uint64
-	// before is the node's stream before this one brought a report.
+	// before is the node's stream before this one sent a report.
 	before any
-	// greeted says that the scheduler's first word was received.
+	// greeted is true once the scheduler's first notice was received.
 	greeted bool
 }
 
@@ -413,7 +411,7 @@ func (c *cluster) dial() spaziov1.SignalServiceClient {
 	return &agents{c: c}
 }
 
-// agents share connections, as many to each as the scheduler allows.
+// agents share connections, with as many streams to each as the scheduler allows.
 type agents struct {
 	c       *cluster
 	mu      sync.Mutex
@@ -453,7 +451,7 @@ func (c *cluster) open(client spaziov1.SignalServiceClient, node string) *stream
 	return &stream{BidiStreamingClient: s, c: c, node: node}
 }
 
-// Recv returns the next notice but the first, which a stream begins with.
+// Recv returns the next notice, without the first, which begins each stream.
 func (s *stream) Recv() (*spaziov1.Notice, error) {
 	notice, err := s.BidiStreamingClient.Recv()
 	if err == nil && !s.greeted {
@@ -493,8 +491,8 @@ func (s *stream) send(r agent.Report) {
 	}
 }
 
-// settle sends r and waits until it counts, and the stream is the node's. That the node
-// looks as r has it would not do: a report before may have said the same.
+// settle sends r and waits until it counts and the stream is the node's. It does not compare the node
+// with r, since an earlier report may have been equal.
 func (s *stream) settle(r agent.Report) {
 	s.c.t.Helper()
 	r = s.complete(r)
@@ -555,8 +553,7 @@ func (p *profiled) scores(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInf
 	return out, nil
 }
 
-// schedule is a whole cycle: it reserves the best node and returns its name, or
-// the status that refused.
+// schedule runs a whole cycle: it reserves the best node and returns its name, or the refusing status.
 func (p *profiled) schedule(pod *v1.Pod, nodes []fwk.NodeInfo) (string, *fwk.Status) {
 	state, feasible, status := p.attempt(pod, nodes)
 	if len(feasible) == 0 {
@@ -579,7 +576,7 @@ func (p *profiled) schedule(pod *v1.Pod, nodes []fwk.NodeInfo) (string, *fwk.Sta
 	return best, nil
 }
 
-// assumed is a pod as Reserve gets it: kube-scheduler has assumed it on its node by then.
+// assumed returns a pod as Reserve gets it: kube-scheduler has already assumed it on its node.
 func assumed(pod *v1.Pod, node string) *v1.Pod {
 	pod = pod.DeepCopy()
 	pod.Spec.NodeName = node

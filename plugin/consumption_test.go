@@ -20,16 +20,16 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// TestWattsInFlight: what is left of a node's power is less by what the pods on their way
-// will take, until a report lists them.
+// TestWattsInFlight: a node's remaining power is reduced by the expected power of pods in flight, until
+// a report lists them.
 func TestWattsInFlight(t *testing.T) {
 	clock := newClock()
 	c := energyCluster(t, clock, 3, func(s *setup) { s.args.EnergyObjective = "Remaining" })
-	// 40 W are left, a core takes 10; nothing is known of pods, so that each counts one.
+	// 40 W remain, and a core takes 10; pods without a known demand count one core each.
 	streams := c.power(8, machine(40, 120), machine(40, 120), machine(40, 120))
 	expect := func(want map[string]int64) {
 		t.Helper()
-		clock.advance(time.Second) // the fleet is looked at anew
+		clock.advance(time.Second) // the fleet is evaluated again
 		got := c.scored(t, newPod(9), c.infos)
 		for node, score := range want {
 			if got[node] != score {
@@ -39,7 +39,7 @@ func TestWattsInFlight(t *testing.T) {
 	}
 	c.reserve(newPod(1), nodeName(1))
 	streams[1].settle(withPower(9, machine(40, 120))) // as much room as the others, with the pod
-	// 30, 20 and 30 W, whose roots count.
+	// 30, 20 and 30 W, compared by their square roots.
 	expect(map[string]int64{nodeName(0): 100, nodeName(1): 82, nodeName(2): 100})
 	r := withPower(8, machine(40, 120))
 	r.Pods = []reserve.PodKey{keyOf(1)}
@@ -47,20 +47,20 @@ func TestWattsInFlight(t *testing.T) {
 	expect(map[string]int64{nodeName(0): 100, nodeName(1): 100, nodeName(2): 100})
 }
 
-// TestSilenceTakesNoJoules: what a workload takes while its node says nothing is not made
-// up when it speaks again, from 15 s on.
+// TestSilenceTakesNoJoules: energy of a workload while its node is silent, from 15 s on, is not added
+// when it reports again.
 func TestSilenceTakesNoJoules(t *testing.T) {
 	clock := newClock()
 	pod := podOfDeployment(1, "web")
 	pod.Spec.NodeName = nodeName(0)
 	c := energyCluster(t, clock, 1, func(s *setup) { s.objects = append(s.objects, pod) })
 	s := c.open(c.dial(), nodeName(0))
-	told := 0
+	reports := 0
 	tell := func(after time.Duration) float64 {
 		t.Helper()
 		clock.advance(after)
-		told++ // so that it is seen when the report is
-		r := withPower(float64(told), machine(40, 120))
+		reports++ // so that the report shows it
+		r := withPower(float64(reports), machine(40, 120))
 		r.Pods, r.PodCores, r.PodWatts = []reserve.PodKey{keyOf(1)}, []float32{.5}, []float32{8}
 		s.settle(r)
 		if e := c.explain(pod).Energy; e != nil {
@@ -83,19 +83,20 @@ func TestSilenceTakesNoJoules(t *testing.T) {
 	}
 }
 
-// crowds tells runs of a test apart: the metric is the process's, and keeps the workloads of
-// a scheduler that has ended.
-var crowds atomic.Int64
+// runs separates runs of a test: the metric belongs to the process and keeps the workloads of an
+// ended scheduler.
+var runs atomic.Int64
 
-// TestMetricHasAHundredWorkloads: those whose pods take most, and none that once did.
+// TestMetricHasAHundredWorkloads: the metric has the workloads that take most now, without those that
+// once did.
 func TestMetricHasAHundredWorkloads(t *testing.T) {
 	const workloads, most = 120, 100
-	crowd := fmt.Sprint("crowd-", crowds.Add(1))
+	prefix := fmt.Sprint("crowd-", runs.Add(1))
 	clock := newClock()
 	var keys []reserve.PodKey
 	c := energyCluster(t, clock, 1, func(s *setup) {
 		for i := range workloads {
-			pod := podOfDeployment(i, fmt.Sprintf("%s-%03d", crowd, i))
+			pod := podOfDeployment(i, fmt.Sprintf("%s-%03d", prefix, i))
 			pod.Spec.NodeName = nodeName(0)
 			s.objects = append(s.objects, pod)
 			keys = append(keys, keyOf(i))
@@ -112,7 +113,7 @@ func TestMetricHasAHundredWorkloads(t *testing.T) {
 		}
 		s.settle(r)
 	}
-	series := regexp.MustCompile(`spazio_energy_workload_watts\{workload="default/Deployment/` + crowd + `-(\d+)"\}`)
+	series := regexp.MustCompile(`spazio_energy_workload_watts\{workload="default/Deployment/` + prefix + `-(\d+)"\}`)
 	shown := func() map[int]bool {
 		w := httptest.NewRecorder()
 		legacyregistry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -141,14 +142,14 @@ func TestMetricHasAHundredWorkloads(t *testing.T) {
 		tell(func(i int) float32 { return float32(100 + i) })
 	}
 	c.eventually("the last hundred", exactly(workloads-most))
-	for range 12 { // until what they took before counts for nothing
+	for range 12 { // until their earlier usage no longer counts
 		tell(func(i int) float32 { return float32(1000 - i) })
 	}
 	c.eventually("the first hundred", exactly(0))
 }
 
-// TestPodThatEndsWhileAllAreEntered is none of its node's afterwards: whoever lists the
-// pods when energy begins to count has one that is gone meanwhile.
+// TestPodThatEndsWhileAllAreEntered: a pod that ends while the pods are listed for the first energy
+// report does not stay with its node.
 func TestPodThatEndsWhileAllAreEntered(t *testing.T) {
 	clock := newClock()
 	gone, stays := podOfDeployment(1, "web"), podOfDeployment(2, "api")
@@ -176,7 +177,7 @@ func TestPodThatEndsWhileAllAreEntered(t *testing.T) {
 	// The first node's report still lists the pod; 10 W a core, and 30 to wake.
 	c.eventually("the first node counts as empty", func() bool {
 		clock.advance(time.Second)
-		for i := range slices.Backward(streams) { // whose pod is entered last comes first
+		for i := range slices.Backward(streams) { // the pod entered last comes first
 			r := withPower(4+float64(clock.Now().Second())/64, machine(30, 110))
 			r.Pods = []reserve.PodKey{keyOf(1 + i)}
 			streams[i].settle(r)

@@ -205,7 +205,7 @@ func (t *refusalCounts) refusals() []Refusal {
 
 // refusedNodes are the nodes that the plugin alone refuses a pod while its attempt goes on. Any other
 // node either refused the pod for a reason of its own, in which case the queueing hints of the plugin
-// that did so wake it, or was tried in vain. The plugin's Filter runs after those of the default
+// that did so wake it, or was tried without success. The plugin's Filter runs after those of the default
 // plugins, so a node that it is asked about has passed them all. Safe for concurrent use.
 type refusedNodes struct {
 	words []atomic.Uint64 // one bit a node, by its id

@@ -35,7 +35,7 @@ type workloadDemand struct {
 
 // class is a kind of waiting pods: those that ask the same of a node, which has room for all of them
 // or for none. The demand of the last class, which several share, is the least that any of them asks
-// for: none of its pods waits beside room, and some may be woken in vain.
+// for: none of its pods waits beside room, and some may be woken although they do not fit.
 type class struct {
 	asks      reserve.Demand
 	workloads int
@@ -129,7 +129,7 @@ func (d *demands) leave(of *workloadDemand) {
 	}
 	d.classes[of.class].workloads--
 	delete(d.byWorkload, of.workload)
-	d.numbers.giveBack(of.number)
+	d.numbers.release(of.number)
 }
 
 // leastOf is at most as much as either demand asks for.

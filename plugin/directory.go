@@ -114,7 +114,7 @@ func (ns *nodes) remove(n *node) bool {
 	if ns.byName[n.name] != n {
 		return false
 	}
-	ns.ids.giveBack(n.id)
+	ns.ids.release(n.id)
 	delete(ns.byName, n.name)
 	ns.published.Store(nil)
 	return true
@@ -137,12 +137,12 @@ func (ns *nodes) list() *directory {
 
 // numbers gives small numbers to things that come and go. The zero value has given none.
 type numbers struct {
-	// limit is the lowest that was never taken, spare are those given back.
+	// limit is the lowest number that was never taken, spare are the released ones.
 	limit int
 	spare []int
 }
 
-// take returns a number that nothing has, that given back last if there is one.
+// take returns an unused number, the last released one if there is any.
 func (n *numbers) take() int {
 	if last := len(n.spare) - 1; last >= 0 {
 		number := n.spare[last]
@@ -153,7 +153,7 @@ func (n *numbers) take() int {
 	return n.limit - 1
 }
 
-func (n *numbers) giveBack(number int) { n.spare = append(n.spare, number) }
+func (n *numbers) release(number int) { n.spare = append(n.spare, number) }
 
 // grown returns a slice that has an element at i.
 func grown[T any](s []T, i int) []T {

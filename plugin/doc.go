@@ -30,8 +30,8 @@
 // age, as many as it has slots. A pod waits for the nodes that only this plugin
 // refused. To know them, its Filter has to run after those of the other plugins,
 // which is the case if it is enabled as a MultiPoint plugin beside the default
-// ones. If another plugin filters after it, a pod may be tried in vain, at most
-// once each time a node rises.
+// ones. If another plugin filters after it, a pod may be tried without success, at most
+// once each time a node gains room.
 //
 // All profiles of a scheduler share one queue. With the queue sort plugin [ShortestFirst], which
 // [Hub.NewShortestFirst] makes, pods of workloads whose pods live for less go first in that queue and

@@ -27,8 +27,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// energyCluster is a cluster whose scheduler ranks nodes by room and energy alike, and leaves
-// nothing to chance.
+// energyCluster returns a cluster whose scheduler weighs room and energy equally and breaks no ties at
+// random.
 func energyCluster(t testing.TB, clock *clock, nodes int, edits ...func(*setup)) *cluster {
 	t.Helper()
 	s := setup{nodes: nodes, options: plugin.HubOptions{Now: clock.Now, Random: func() float64 { return 0 }}}
@@ -39,7 +39,7 @@ func energyCluster(t testing.TB, clock *clock, nodes int, edits ...func(*setup))
 	return newCluster(t, s)
 }
 
-// machine is a node of 8 cores, half of them busy, that takes from idle watts to max.
+// machine returns the power of a node of 8 cores, half of them busy, with idle and maximum watts.
 func machine(idle, highest float64) energy.Power {
 	return energy.Power{
 		Quality: energy.Measured, Watts: (idle + highest) / 2, SD: 1, Max: highest, Idle: idle,
@@ -51,7 +51,7 @@ func withPower(avail float64, p energy.Power) agent.Report {
 	return agent.Report{Avail: avail, K: 2, Power: p}
 }
 
-// power reports a power for each node, none for those without.
+// power reports a power for each node, and none for the other nodes.
 func (c *cluster) power(avail float64, powers ...energy.Power) []*stream {
 	c.t.Helper()
 	client, streams := c.dial(), make([]*stream, len(powers))
@@ -62,12 +62,12 @@ func (c *cluster) power(avail float64, powers ...energy.Power) []*stream {
 	return streams
 }
 
-// scored is a cycle's scores by node.
+// scored returns a cycle's scores by node.
 func (p *profiled) scored(t testing.TB, pod *v1.Pod, infos []fwk.NodeInfo) map[string]int64 {
 	t.Helper()
 	state, feasible, status := p.attempt(pod, infos)
 	if len(feasible) == 0 {
-		t.Fatalf("%s fits nowhere: %v", pod.Name, reasons(status))
+		t.Fatalf("no node fits %s: %v", pod.Name, reasons(status))
 	}
 	scores, err := p.scores(state, pod, feasible)
 	if err != nil {
@@ -76,23 +76,23 @@ func (p *profiled) scored(t testing.TB, pod *v1.Pod, infos []fwk.NodeInfo) map[s
 	return scores
 }
 
-// TestEnergyRanksNodes of the same room. The third tells no power and is worth the mean
-// of the others, the fourth has all cores busy.
+// TestEnergyRanksNodes with the same room. The third has no power and scores the mean of the others,
+// the fourth has all cores busy.
 func TestEnergyRanksNodes(t *testing.T) {
-	small, large := machine(40, 120), machine(90, 300) // 10 and 26.25 W a core
+	small, large := machine(40, 120), machine(90, 300) // 10 and 26.25 W per core
 	full := large
 	full.Busy = 8.4
 	for _, test := range []struct {
 		name string
 		edit func(*setup)
-		want [4]float64 // goodness over the median
+		want [4]float64 // goodness relative to the median
 	}{
-		// The median of three is the large one's, and a full one is clipped.
+		// The median of three is the large node's, and a full node is clipped.
 		{"marginal", func(*setup) {}, [4]float64{2.625, 1, (2.625 + 1 + .25) / 3, .25}},
-		// 40 W less 10, and 105 W less 26.25, of the full one too.
+		// 40 W less 10, and 105 W less 26.25, also on the full node.
 		{"remaining", func(s *setup) { s.args.EnergyObjective = "Remaining" }, [4]float64{30.001 / 78.751, 1, (30.001/78.751 + 2) / 3, 1}},
-		// It takes 40 W more to wake a small one than to load it, and 90 a large one; the
-		// median is again the large one's.
+		// Waking a small node takes 40 W more than loading it, a large one 90 W; the median is again
+		// the large node's.
 		{"sleep", func(s *setup) { s.args.IdleNodesPowerDown = true }, [4]float64{116.25 / 50, 1, (116.25/50 + 1 + .25) / 3, .25}},
 		{"all of the score", func(s *setup) { s.args.EnergyWeight = 1 }, [4]float64{2.625, 1, (2.625 + 1 + .25) / 3, .25}},
 	} {
@@ -114,7 +114,7 @@ func TestEnergyRanksNodes(t *testing.T) {
 	}
 }
 
-// TestBothProfilesOfAScheduler rank as they are told, by the same reports.
+// TestBothProfilesOfAScheduler rank by their own args, from the same reports.
 func TestBothProfilesOfAScheduler(t *testing.T) {
 	c := energyCluster(t, newClock(), 2, func(s *setup) { s.args.EnergyWeight = 0 })
 	args := c.args
@@ -134,39 +134,40 @@ func TestBothProfilesOfAScheduler(t *testing.T) {
 	}
 }
 
-// TestPowerChangesWithinASecond: the fleet is looked at anew, each node at once.
+// TestPowerChangesWithinASecond: the fleet's median is updated once a second, each node's power at
+// once.
 func TestPowerChangesWithinASecond(t *testing.T) {
 	clock := newClock()
 	c := energyCluster(t, clock, 3)
 	streams := c.power(4, machine(40, 120), machine(40, 120), machine(40, 120))
 	if got := c.scored(t, newPod(1), c.infos); got[nodeName(0)] != 100 || got[nodeName(1)] != 100 {
-		t.Fatalf("like nodes score %v", got)
+		t.Fatalf("equal nodes: got scores %v", got)
 	}
 	streams[1].settle(withPower(4, machine(40, 360))) // a quarter as good
-	c.eventually("the node's power is known", func() bool { return c.state(nodeName(1)).Energy.Max == 360 })
+	c.eventually("the node has its power", func() bool { return c.state(nodeName(1)).Energy.Max == 360 })
 	if got := c.scored(t, newPod(1), c.infos); got[nodeName(0)] != 100 || got[nodeName(1)] != 50 {
 		t.Errorf("scores %v", got)
 	}
 	for i, s := range streams {
-		s.settle(withPower(4.5, machine(40, 80-4*float64(i)))) // 5, 4.5, 4 W a core: all twice as good
+		s.settle(withPower(4.5, machine(40, 80-4*float64(i)))) // 5, 4.5, 4 W per core: all twice as good
 	}
 	if got := c.scored(t, newPod(1), c.infos); got[nodeName(2)] != 100 || got[nodeName(0)] != 89 || got[nodeName(1)] != 94 {
-		t.Errorf("all within what a node may gain, scores are %v", got)
+		t.Errorf("all within the bound of a node's gain: got scores %v", got)
 	}
 	for i, s := range streams {
-		s.settle(withPower(4, machine(0, 4+4*float64(i)))) // far beyond it
+		s.settle(withPower(4, machine(0, 4+4*float64(i)))) // far beyond the bound
 	}
 	if got := c.scored(t, newPod(1), c.infos); got[nodeName(0)] != 100 || got[nodeName(2)] != 100 {
-		t.Errorf("held against the fleet as it was, scores are %v", got)
+		t.Errorf("compared with the former median: got scores %v", got)
 	}
 	clock.advance(time.Second)
 	if got := c.scored(t, newPod(1), c.infos); got[nodeName(0)] != 100 || got[nodeName(2)] != 58 || got[nodeName(1)] != 71 {
-		t.Errorf("a second later scores are %v", got)
+		t.Errorf("a second later: got scores %v", got)
 	}
 }
 
-// TestHostilePower: whatever a node says, it is no more than four times as good as the
-// fleet's median, and the others are worth what they were.
+// TestHostilePower: whatever power a node reports, it scores at most four times as good as the fleet's
+// median, and the other nodes keep their scores.
 func TestHostilePower(t *testing.T) {
 	lies := []energy.Power{
 		{Quality: energy.Measured, Cores: energy.MaxCores},
@@ -181,10 +182,10 @@ func TestHostilePower(t *testing.T) {
 				honest := machine(40, 120)
 				c.power(4, honest, honest, honest, honest, lie)
 				got := c.scored(t, newPod(1), c.infos)
-				liar := got[nodeName(4)]
+				inflated := got[nodeName(4)]
 				for j := range 4 {
-					if score := got[nodeName(j)]; liar == 100 && score != 50 || liar < 100 && (score != 100 || liar != 50) {
-						t.Errorf("the liar scores %d, node %d %d", liar, j, score)
+					if score := got[nodeName(j)]; inflated == 100 && score != 50 || inflated < 100 && (score != 100 || inflated != 50) {
+						t.Errorf("got score %d of the false report, node %d scores %d", inflated, j, score)
 					}
 				}
 			})
@@ -192,9 +193,8 @@ func TestHostilePower(t *testing.T) {
 	}
 }
 
-// TestPlacementWithoutPower: with all agents silent or without power a pod is placed
-// as with no weight of energy, by the same scores; and with power the same nodes take
-// it.
+// TestPlacementWithoutPower: with all agents silent or without power a pod is placed as with an
+// energyWeight of 0, by the same scores; with power the same nodes admit it.
 func TestPlacementWithoutPower(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, powered := range []bool{false, true} {
@@ -244,8 +244,8 @@ func TestPlacementWithoutPower(t *testing.T) {
 	}
 }
 
-// TestPlacementOfSilentNodes: what they said of their power before counts for nothing,
-// also where they are ranked by what they last said of their room.
+// TestPlacementOfSilentNodes: the earlier power of silent nodes does not count, even if they are ranked
+// by their last reported room.
 func TestPlacementOfSilentNodes(t *testing.T) {
 	for _, policy := range []string{"Neutral", "Allow"} {
 		t.Run(policy, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestPlacementOfSilentNodes(t *testing.T) {
 			}
 			pod := newPod(1)
 			if a, b := one.cycle(t, pod), other.cycle(t, pod); cmp.Equal(a, b) {
-				t.Fatalf("energy decides nothing: %v", a)
+				t.Fatalf("energy does not affect the scores: %v", a)
 			}
 			for range 12 {
 				one.advance(time.Second)
@@ -276,7 +276,7 @@ func TestPlacementOfSilentNodes(t *testing.T) {
 
 const twinNodes = 7
 
-// twin is a cluster that is told what another is.
+// twin is a cluster with the same inputs as another.
 type twin struct {
 	*cluster
 	clock   *clock
@@ -337,7 +337,7 @@ func bestOf(scores map[string]int64) (best string) {
 	return best
 }
 
-// sized gives the nodes cores.
+// sized sets the nodes' cores.
 func sized(cores int64) func(*setup) {
 	return func(s *setup) {
 		for i := range s.nodes {
@@ -350,7 +350,7 @@ func sized(cores int64) func(*setup) {
 	}
 }
 
-// TestWorkloadsAreMeasured by the nodes that their pods are on, and by no others.
+// TestWorkloadsAreMeasured by the nodes of their pods, and by no others.
 func TestWorkloadsAreMeasured(t *testing.T) {
 	clock := newClock()
 	web, api := podOfDeployment(1, "web"), podOfDeployment(2, "api")
@@ -361,20 +361,20 @@ func TestWorkloadsAreMeasured(t *testing.T) {
 	client := c.dial()
 	streams := []*stream{c.open(client, nodeName(0)), c.open(client, nodeName(1))}
 	keys := []reserve.PodKey{keyOf(1), keyOf(2)}
-	told := func(node int, cores, watts []float32) {
+	report := func(node int, cores, watts []float32) {
 		t.Helper()
 		p := machine(40, 120)
 		p.Joules = float64(clock.Now().Unix())
 		streams[node].settle(agent.Report{Avail: float64(clock.Now().Unix()%1000) / 8, Pods: keys, PodCores: cores, PodWatts: watts, Power: p})
 	}
-	c.eventually("nothing is known", func() bool { return c.explain(later).Energy == nil })
+	c.eventually("no energy is known", func() bool { return c.explain(later).Energy == nil })
 	both := func(own float32) {
 		t.Helper()
-		// Each lies of the other's pod, and the second of watts that it does not have.
-		told(0, []float32{own, 7}, []float32{12 * own, 500})
-		told(1, []float32{9, 300}, []float32{700, 1e6})
+		// Each reports the other's pod falsely, and the second power that it does not have.
+		report(0, []float32{own, 7}, []float32{12 * own, 500})
+		report(1, []float32{9, 300}, []float32{700, 1e6})
 	}
-	// The first report has it found out whose each pod is.
+	// The first report shows on which node each pod is.
 	c.eventually("both pods were observed", func() bool {
 		clock.advance(time.Second)
 		both(.5)
@@ -395,10 +395,10 @@ func TestWorkloadsAreMeasured(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if j := e.Energy.Joules - before; j != 5*5*6 {
-		t.Errorf("%v J in five times 5 s of 6 W", j)
+		t.Errorf("got %v J, want five times 5 s of 6 W", j)
 	}
 	if !strings.Contains(page.ExplanationText(e), "a pod of its workload default/Deployment/web takes 0.5 cores and 6 ± 0 W, by 1 of them") {
-		t.Errorf("explained as %s", page.ExplanationText(e))
+		t.Errorf("got explanation %s", page.ExplanationText(e))
 	}
 	w := httptest.NewRecorder()
 	c.hub.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
@@ -424,8 +424,8 @@ func TestWorkloadsAreMeasured(t *testing.T) {
 	c.eventually("the metric", func() bool { return strings.Contains(scraped(), metric("default/Deployment/web")+"6\n") })
 }
 
-// TestNodeTellsNoMoreCoresThanItHas.
-func TestNodeTellsNoMoreCoresThanItHas(t *testing.T) {
+// TestReportedCoresAreBounded: a node cannot report more cores than it has.
+func TestReportedCoresAreBounded(t *testing.T) {
 	clock := newClock()
 	pod := podOfDeployment(1, "web")
 	pod.Spec.NodeName = nodeName(0)
@@ -437,12 +437,12 @@ func TestNodeTellsNoMoreCoresThanItHas(t *testing.T) {
 		clock.advance(5 * time.Second)
 	}
 	if e := c.explain(pod).Energy; e == nil || !e.Known || e.Cores != 4 || e.Watts != 0 || e.Joules != 0 {
-		t.Errorf("a node of 4 cores and no power says that a pod takes 4000 and 1 MW: %+v", e)
+		t.Errorf("accepted 4000 cores and 1 MW of a pod on a node of 4 cores without power: %+v", e)
 	}
 }
 
-// TestCoresInFlight are what the pod's workload was measured to take when it was
-// reserved, and count against its node until a report lists it.
+// TestCoresInFlight are the measured usage of the pod's workload at its reservation, and count against
+// its node until a report lists it.
 func TestCoresInFlight(t *testing.T) {
 	clock := newClock()
 	running, pod := podOfDeployment(1, "web"), podOfDeployment(2, "web")
@@ -470,26 +470,26 @@ func TestCoresInFlight(t *testing.T) {
 	}
 	c.reserve(pod, nodeName(1))
 	if got := flying(); !near(got, 3) {
-		t.Errorf("%v cores in flight, want 3", got)
+		t.Errorf("got %v cores in flight, want 3", got)
 	}
-	// Of 8 cores 4 are busy and 3 on their way: a pod of 3 more would find but one.
+	// Of 8 cores 4 are busy and 3 in flight: a pod of 3 more would find only one.
 	clock.advance(time.Second)
 	if got := c.scored(t, podOfDeployment(3, "web"), c.infos); got[nodeName(1)] > 50 || got[nodeName(2)] < 90 {
-		t.Errorf("scores %v: the node will be full", got)
+		t.Errorf("got scores %v, but the node will be full", got)
 	}
 	teach(6, keyOf(1))
 	if got := flying(); !near(got, 3) {
-		t.Errorf("%v cores in flight after its workload took more, want those it was reserved at", got)
+		t.Errorf("got %v cores in flight after its workload took more, want those at its reservation", got)
 	}
 	r := withPower(7, machine(40, 120))
 	r.Pods = []reserve.PodKey{keyOf(2)}
 	streams[1].settle(r)
 	if got := flying(); got != 0 {
-		t.Errorf("%v cores in flight after a report lists the pod", got)
+		t.Errorf("got %v cores in flight after a report listed the pod", got)
 	}
 }
 
-// TestIdleNodesPowerDown: a DaemonSet's pod is no reason to be awake, a pod on its way is.
+// TestIdleNodesPowerDown: a DaemonSet's pod does not keep a node awake, a pod in flight does.
 func TestIdleNodesPowerDown(t *testing.T) {
 	clock := newClock()
 	daemon, web := podOfDeployment(1, "x"), podOfDeployment(2, "web")
@@ -500,7 +500,7 @@ func TestIdleNodesPowerDown(t *testing.T) {
 	})
 	client := c.dial()
 	for i, listed := range [][]reserve.PodKey{{keyOf(1)}, {keyOf(2)}, nil} {
-		r := withPower(4, machine(30, 110)) // 10 W a core, and 30 to wake
+		r := withPower(4, machine(30, 110)) // 10 W per core, and 30 to wake
 		r.Pods = listed
 		c.open(client, nodeName(i)).settle(r)
 	}
@@ -515,11 +515,11 @@ func TestIdleNodesPowerDown(t *testing.T) {
 	clock.advance(time.Second)
 	scores := c.scored(t, newPod(9), c.infos)
 	if scores[nodeName(2)] <= scores[nodeName(0)] {
-		t.Errorf("scores %v: a pod wakes the third anyway", scores)
+		t.Errorf("got scores %v, but a pod in flight wakes the third", scores)
 	}
 }
 
-// TestScoreOnly: no node is refused, and nodes without room are ranked all the same.
+// TestScoreOnly: no node is refused, and nodes without room are ranked, too.
 func TestScoreOnly(t *testing.T) {
 	c := energyCluster(t, newClock(), 4, func(s *setup) { s.args.ScoreOnly, s.args.StalePolicy = true, "Reject" })
 	streams := c.power(.5, machine(40, 120), machine(40, 360), machine(40, 120))
@@ -528,8 +528,8 @@ func TestScoreOnly(t *testing.T) {
 	pod := newPod(1)
 	pod.Spec.SchedulerName = "spazio"
 	scores := c.scored(t, pod, c.infos)
-	// √room of 0, 1 and 2 more than the least, and the second a quarter as good; the
-	// silent node is in the middle.
+	// √room of 0, 1 and 2 more than the least, the second a quarter as good; the silent node scores the
+	// middle.
 	want := map[string]int64{nodeName(0): 0, nodeName(1): 35, nodeName(2): 100, nodeName(3): 50}
 	if diff := cmp.Diff(want, scores); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -537,12 +537,12 @@ func TestScoreOnly(t *testing.T) {
 	c.arrive(pod)
 	for _, n := range c.explain(pod).Nodes {
 		if n.Score == nil || *n.Score != want[n.Node] {
-			t.Errorf("%s is explained with %v", n.Node, n.Score)
+			t.Errorf("%s: got explained score %v", n.Node, n.Score)
 		}
 	}
 	strange := nodeInfo{node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}}}
 	if status := c.Filter(t.Context(), &cycleState{}, pod, strange); !status.IsSuccess() {
-		t.Errorf("a node that is not known: %v", reasons(status))
+		t.Errorf("unknown node: got %v", reasons(status))
 	}
 	for i := range 8 {
 		pod := newPod(10 + i)
@@ -551,14 +551,14 @@ func TestScoreOnly(t *testing.T) {
 		}
 	}
 	if e := c.explain(pod); e.Nodes[0].Score == nil || e.Nodes[0].Reason != "no room" || e.Nodes[3].Score == nil {
-		t.Errorf("explained as %+v", e.Nodes)
+		t.Errorf("got explanation %+v", e.Nodes)
 	}
 	if c.hub.Waiting() != 0 {
-		t.Errorf("%d pods wait", c.hub.Waiting())
+		t.Errorf("got %d waiting pods", c.hub.Waiting())
 	}
 }
 
-// TestExplainShowsEnergy: the score that is explained is the one that decides.
+// TestExplainShowsEnergy: the explained score is the one that decides.
 func TestExplainShowsEnergy(t *testing.T) {
 	pod := newPod(1)
 	pod.Spec.SchedulerName = "spazio"
@@ -567,7 +567,7 @@ func TestExplainShowsEnergy(t *testing.T) {
 	e, scores := c.explain(pod), c.scored(t, pod, c.infos)
 	for i, n := range e.Nodes {
 		if n.Score == nil || *n.Score != scores[n.Node] {
-			t.Errorf("node %d is explained with %v, and scores %v", i, n.Score, scores[n.Node])
+			t.Errorf("node %d: got explained score %v, want %v", i, n.Score, scores[n.Node])
 		}
 	}
 	table := page.VerdictEnergyTable(e)
@@ -583,7 +583,7 @@ func TestExplainShowsEnergy(t *testing.T) {
 	}
 }
 
-// TestSignatureHasTheCores where they count, in tenths.
+// TestSignatureHasTheCores if they count, in tenths.
 func TestSignatureHasTheCores(t *testing.T) {
 	clock := newClock()
 	running, like := podOfDeployment(1, "web"), podOfDeployment(2, "api")
@@ -617,7 +617,7 @@ func TestSignatureHasTheCores(t *testing.T) {
 	if a, b := sign(c.profiled, web), sign(c.profiled, api); a != b || !strings.Contains(a, `"Cores":0.5`) {
 		t.Errorf("signed %s and %s", a, b)
 	}
-	if got := sign(c.profiled, idle); !strings.Contains(got, `"Cores":0.5`) { // the mean of the two
+	if got := sign(c.profiled, idle); !strings.Contains(got, `"Cores":0.5`) { // the mean of both
 		t.Errorf("signed %s", got)
 	}
 	if got := sign(plain, web); strings.Contains(got, "Cores") {
@@ -625,36 +625,36 @@ func TestSignatureHasTheCores(t *testing.T) {
 	}
 }
 
-// TestProfilesTellCores, where decisions rest on them, and measurements else.
-func TestProfilesTellCores(t *testing.T) {
+// TestCoresOfProfiles: cores come from profiles where these decide, and from measurements elsewhere.
+func TestCoresOfProfiles(t *testing.T) {
 	for _, setting := range []string{"On", "Observe"} {
 		t.Run(setting, func(t *testing.T) {
 			clock := newClock()
 			pod := podOfDeployment(1, "known")
-			shelf := newShelf(profileOf("known", clock.Now(), 3, gib))
+			profileStore := newProfileStore(profileOf("known", clock.Now(), 3, gib))
 			c := energyCluster(t, clock, 1, func(s *setup) {
-				s.args.Profiles, s.options.Profiles, s.objects = setting, shelf, append(s.objects, pod)
+				s.args.Profiles, s.options.Profiles, s.objects = setting, profileStore, append(s.objects, pod)
 			})
 			r := measured(4)
 			r.Power = machine(40, 120)
 			c.open(c.dial(), nodeName(0)).settle(r)
-			c.eventually("the profile is known", func() bool {
+			c.eventually("the profile is loaded", func() bool {
 				w := c.explain(pod).Workload
 				return w != nil && w.Source == "profile"
 			})
 			want := map[string]float64{"On": 3, "Observe": 1}[setting]
 			c.reserve(podOfDeployment(2, "known"), nodeName(0))
 			if got := c.state(nodeName(0)).Energy.InFlightCores; got != want {
-				t.Errorf("%v cores in flight, want %v", got, want)
+				t.Errorf("got %v cores in flight, want %v", got, want)
 			}
-			// What is known changes, and the cores with it.
+			// The profile changes, and the cores with it.
 			newer := profileOf("known", clock.Now().Add(time.Second), 2, gib)
 			c.hub.Learn(&newer)
 			if want--; setting == "Observe" {
 				want = 1
 			}
 			if got := c.state(nodeName(0)).Energy.InFlightCores; got != want {
-				t.Errorf("%v cores in flight, then want %v", got, want)
+				t.Errorf("after the change: got %v cores in flight, want %v", got, want)
 			}
 		})
 	}

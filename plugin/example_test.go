@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// A scheduler binary registers hub.New as the factory of plugin.Name; here the
-// scheduler's part is played by a fake.
+// A scheduler binary registers hub.New as the factory of plugin.Name; this example uses a fake
+// scheduler.
 func ExampleHub() {
 	ctx, cancel := context.WithCancel(context.Background())
 	hub := plugin.NewHub(plugin.HubOptions{})

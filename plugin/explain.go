@@ -179,7 +179,7 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 
 // Pending returns the pods without a node that are the oldest, whatever their profile, at
 // most so many and the oldest first, and how many there are in all. A pod that is in
-// flight is none of them. The time that it takes grows with the number of pods, which it
+// flight is not among them. The time that it takes grows with the number of pods, which it
 // looks at one by one.
 func (h *Hub) Pending(most int) (oldest []PendingPod, total int) {
 	before := func(a, b *v1.Pod) int {

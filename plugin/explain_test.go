@@ -18,7 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
-// ours says that the cluster's profile is the pod's.
+// ours sets the cluster's profile as the pod's scheduler.
 func ours(p *v1.Pod) { p.Spec.SchedulerName = "spazio" }
 
 func TestExplain(t *testing.T) {
@@ -52,7 +52,7 @@ func TestExplain(t *testing.T) {
 	}
 	before := explain("default/pod-0")
 	if before.State != plugin.PodNew || !before.Ours || before.Attempt != nil {
-		t.Errorf("before its attempt: %+v", before)
+		t.Errorf("before the attempt: got %+v", before)
 	}
 	want := map[string]any{nodeName(0): int64(100), nodeName(1): int64(50), nodeName(2): "no room"}
 	if diff := cmp.Diff(want, scores(before)); diff != "" {
@@ -88,8 +88,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What keeps a pod out beside the plugin is in the pod's own condition.
-func TestExplainSaysWhatTheSchedulerSaid(t *testing.T) {
+// Refusals by other plugins appear in the pod's own condition.
+func TestExplainShowsTheSchedulersMessage(t *testing.T) {
 	const taint = "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
 	scheduled := func(status v1.ConditionStatus, message string) func(*v1.Pod) {
 		return func(p *v1.Pod) {
@@ -132,11 +132,11 @@ func TestHandlerExplains(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if w := get("default/other"); w.Code != http.StatusNotFound {
-		t.Errorf("an unknown pod: %d %s", w.Code, w.Body)
+		t.Errorf("unknown pod: got %d %s", w.Code, w.Body)
 	}
 }
 
-// TestExplainsNodes with the pods that are on them.
+// TestExplainsNodes with their pods.
 func TestExplainsNodes(t *testing.T) {
 	c := newCluster(t, setup{nodes: 2})
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 4.5, Limiting: "cpu", Pods: keys(1, 2)})
@@ -162,10 +162,10 @@ func TestExplainsNodes(t *testing.T) {
 		t.Errorf("%+v (-want +got):\n%s", got, diff)
 	}
 	if w := get("nobody"); w.Code != http.StatusNotFound {
-		t.Errorf("an unknown node: %d %s", w.Code, w.Body)
+		t.Errorf("unknown node: got %d %s", w.Code, w.Body)
 	}
 	if _, err := plugin.NewHub(plugin.HubOptions{}).ExplainNode("a"); !errors.Is(err, plugin.ErrNotStarted) {
-		t.Errorf("before its start: %v", err)
+		t.Errorf("before the start: got error %v", err)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// TestPlacedAreForgotten: what is remembered of placed pods is bounded.
+// TestPlacedAreForgotten: the memory of placed pods is bounded.
 func TestPlacedAreForgotten(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 4})
@@ -196,8 +196,8 @@ func TestPlacedAreForgotten(t *testing.T) {
 	}
 }
 
-// TestRankedByMeasuredRoom: a node on which pods are seen to end takes more of them, but draws no
-// more than one with as much room that has seen none.
+// TestRankedByMeasuredRoom: a node on which pods ended recently takes more of them, but ranks no higher
+// than one with as much room and no ends.
 func TestRankedByMeasuredRoom(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 4, options: plugin.HubOptions{Now: clock.Now, Random: func() float64 { return 0 }}})
@@ -219,12 +219,12 @@ func TestRankedByMeasuredRoom(t *testing.T) {
 	}
 	for i, n := range e.Nodes {
 		if n.Score == nil || *n.Score != want[n.Node] || n.Free != reports[i].Avail || n.Allowance != reports[i].Allowance {
-			t.Errorf("%s is explained by %+v, want a score of %d", n.Node, n, want[n.Node])
+			t.Errorf("%s: got explanation %+v, want score %d", n.Node, n, want[n.Node])
 		}
 	}
 }
 
-// TestExplainScoresStaleNodes by their last reports, if the policy goes by them.
+// TestExplainScoresStaleNodes by their last reports, if the policy allows them.
 func TestExplainScoresStaleNodes(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 3, options: plugin.HubOptions{Now: clock.Now}, args: plugin.SpazioArgs{StalePolicy: "Allow"}})
@@ -244,7 +244,7 @@ func TestExplainScoresStaleNodes(t *testing.T) {
 		}
 		got = append(got, *n.Score)
 	}
-	// The one without a report is in the middle.
+	// The node without a report scores the middle.
 	if diff := cmp.Diff([]int64{100, 25, 62}, got); diff != "" {
 		t.Errorf("scores (-want +got):\n%s", diff)
 	}

@@ -12,31 +12,30 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// Learn takes in a profile as the informer brings it, for benchmarks.
+// Learn adds a profile as the informer does, for benchmarks.
 func (h *Hub) Learn(p *v1alpha1.WorkloadProfile) { h.profileSeen(context.Background(), p) }
 
-// PlaceholderNodes returns of how many nodes the hub keeps the placeholders.
+// PlaceholderNodes returns the number of nodes whose placeholders the hub keeps.
 func (h *Hub) PlaceholderNodes() int {
 	h.placeholders.mu.Lock()
 	defer h.placeholders.mu.Unlock()
 	return len(h.placeholders.on)
 }
 
-// NewDrivenHub returns a Hub that does nothing by itself: Round and Inspect have to be
-// called, one at a time.
+// NewDrivenHub returns a Hub without goroutines: tests call Round and Inspect, one at a time.
 func NewDrivenHub(o HubOptions) *Hub {
 	h := NewHub(o)
 	h.driven = true
 	return h
 }
 
-// Round activates the pods that there are slots for.
+// Round activates pods for the available slots.
 func (h *Hub) Round() { h.round(context.Background()) }
 
-// Inspect does what the passing of time asks for.
+// Inspect does the periodic work.
 func (h *Hub) Inspect() { h.inspect(context.Background()) }
 
-// Report takes in a node's report of a sample of an age, and returns what came of it.
+// Report processes a node's report of a sample with an age, and returns the outcome.
 func (h *Hub) Report(r agent.Report, age time.Duration) string {
 	n := h.nodes.get(r.Node)
 	if n == nil {
@@ -59,21 +58,21 @@ func (h *Hub) BoundWaitSets(bytes int) {
 	h.waiting.queue.BoundSets(bytes)
 }
 
-// Histories returns how many pods' are kept.
+// Histories returns the number of pods whose history is kept.
 func (h *Hub) Histories() int {
 	h.histories.mu.Lock()
 	defer h.histories.mu.Unlock()
 	return len(h.histories.byPod)
 }
 
-// ExpectedLife returns how long pods of a workload are expected to live.
+// ExpectedLife returns the expected lifetime of a workload's pods.
 func (h *Hub) ExpectedLife(of profile.Workload) time.Duration { return h.lives.Expected(of) }
 
-// QueueKeys returns for how many pods the order of the scheduler's queue is kept.
+// QueueKeys returns the number of pods with a kept queue key.
 func (h *Hub) QueueKeys() int { return h.lives.QueueKeys() }
 
-// Newest is the newest report or heartbeat that counts of a node, and its stream, once
-// all of them are in place.
+// Newest returns the newest report or heartbeat of a node that counts, and its stream, once all of them
+// are applied.
 func (h *Hub) Newest(name string) (incarnation, sequence uint64, stream any) {
 	n := h.nodes.get(name)
 	if n == nil {
@@ -84,11 +83,11 @@ func (h *Hub) Newest(name string) (incarnation, sequence uint64, stream any) {
 	return n.newest.incarnation, n.newest.sequence, n.stream
 }
 
-// Leading is what a Hub asks by default.
+// Leading is the leader check that a Hub uses by default.
 var Leading = leading
 
-// Seen takes in a pod as the informer brings it, at once.
+// Seen processes a pod at once, as from the informer.
 func (h *Hub) Seen(pod *v1.Pod) { h.podSeen(klog.Background(), pod) }
 
-// Expire does what the inspection does of what time alone changes in the ledger.
+// Expire runs the part of the inspection that expires ledger entries.
 func (h *Hub) Expire() { h.expire(context.Background()) }

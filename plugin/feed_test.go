@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// feed is an API and an informer whose steps a test takes one by one, as client-go takes
-// them: what changes in the API reaches the cache at once or, if the watch is broken,
-// with the next list; what changes in the cache reaches the handler when it is delivered.
+// feed is an API and an informer whose steps a test takes one by one, as client-go does: a change in
+// the API reaches the cache at once or, if the watch is broken, with the next list; a change in the
+// cache reaches the handler when it is delivered.
 type feed[T metav1.Object] struct {
 	cache.SharedIndexInformer
 	api     []T
@@ -22,12 +22,12 @@ type feed[T metav1.Object] struct {
 	handler cache.ResourceEventHandler
 	broken  bool
 	events  []event[T]
-	// changed, if set, is called for what is added to the cache or replaced there.
+	// changed, if set, is called for each object added or replaced in the cache.
 	changed func(old, object T, added bool)
 }
 
-// event is a call of the handler: without an old object an add, without a new one a
-// deletion, of which the last state is unknown if missed.
+// event is a call of the handler: an add has no old object, and a deletion no new one; missed means
+// that the deleted object's last state is unknown.
 type event[T metav1.Object] struct {
 	old, new       T
 	added, deleted bool
@@ -42,8 +42,7 @@ func sameKey(a, b metav1.Object) bool {
 	return a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
 }
 
-// AddEventHandler implements cache.SharedInformer: what is cached is delivered before it
-// returns.
+// AddEventHandler implements cache.SharedInformer; cached objects are delivered before it returns.
 func (f *feed[T]) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	f.handler = handler
 	for _, object := range f.list() {
@@ -52,8 +51,8 @@ func (f *feed[T]) AddEventHandler(handler cache.ResourceEventHandler) (cache.Res
 	return synced{}, nil
 }
 
-// AddIndexers implements cache.SharedInformer. The indexers of a scheduler before, which stay, are those of
-// the next.
+// AddIndexers implements cache.SharedInformer. The next scheduler reuses the indexers of the previous
+// one.
 func (f *feed[T]) AddIndexers(indexers cache.Indexers) error {
 	for name := range f.cached.GetIndexers() {
 		delete(indexers, name)
@@ -69,7 +68,7 @@ type synced struct {
 
 func (synced) HasSynced() bool { return true }
 
-// list returns what is cached, by name.
+// list returns the cached objects, by name.
 func (f *feed[T]) list() []T {
 	var all []T
 	for _, object := range f.cached.List() {
@@ -129,8 +128,8 @@ func (f *feed[T]) lose(object T, missed bool) {
 	f.events = append(f.events, event[T]{old: last, deleted: true, missed: missed})
 }
 
-// relist mends the watch: every object of the API comes again, and what is no longer
-// there is deleted, by what was last known of it.
+// relist repairs the watch: every object of the API is delivered again, and missing ones are deleted
+// with their last known state.
 func (f *feed[T]) relist() {
 	f.broken = false
 	for _, known := range f.list() {
@@ -143,14 +142,14 @@ func (f *feed[T]) relist() {
 	}
 }
 
-// repeat delivers an object again that has not changed, as an informer that resyncs does.
+// repeat delivers an unchanged object again, as an informer's resync does.
 func (f *feed[T]) repeat(object T) {
 	if cached, found := f.find(object); found {
 		f.events = append(f.events, event[T]{old: cached, new: cached})
 	}
 }
 
-// next takes the events that are delivered next.
+// next returns the events to be delivered next.
 func (f *feed[T]) next(most int) []event[T] {
 	most = min(most, len(f.events))
 	events := f.events[:most:most]
@@ -158,7 +157,7 @@ func (f *feed[T]) next(most int) []event[T] {
 	return events
 }
 
-// deliver hands an event to the handler.
+// deliver passes an event to the handler.
 func (f *feed[T]) deliver(e event[T]) {
 	switch {
 	case e.missed:

@@ -13,10 +13,9 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// gang is a scheduler's loop with a Permit plugin that binds all of its pods or
-// none, as scheduler-plugins' coscheduling does: a pod that gets a slot waits
-// for its siblings and activates them, and one that gets none has those that
-// wait rejected.
+// gang is a scheduler's loop with a Permit plugin that binds all of its pods or none, as
+// scheduler-plugins' coscheduling does: a pod with a slot waits for its siblings and activates them,
+// and one without rejects those that wait.
 type gang struct {
 	c       *cluster
 	q       *queue
@@ -52,7 +51,7 @@ func (g *gang) run() {
 	}
 }
 
-// idle returns the pods that wait in the queue.
+// idle returns the waiting pods of the queue.
 func (g *gang) idle() map[string]*v1.Pod {
 	g.q.mu.Lock()
 	defer g.q.mu.Unlock()
@@ -75,10 +74,9 @@ func (g *gang) isBound() bool {
 	return g.bound
 }
 
-// TestGangWithoutRoomBacksOff: two slots for three pods that go together. Each
-// attempt gives back what it got, which must not wake the next as long as
-// nothing has changed. A pod that waits for another node shows that a round of
-// waking is over.
+// TestGangWithoutRoomBacksOff: two slots for three pods of a gang. Each attempt releases its slots,
+// which must not wake the next attempt while nothing has changed. A pod that waits for another node
+// shows when a round of waking is over.
 func TestGangWithoutRoomBacksOff(t *testing.T) {
 	const size, rounds = 3, 30
 	clock := newClock()
@@ -92,7 +90,7 @@ func TestGangWithoutRoomBacksOff(t *testing.T) {
 	g.c = newCluster(t, s)
 	client := g.c.dial()
 	node, other := g.c.open(client, nodeName(0)), g.c.open(client, nodeName(1))
-	// Two pods that run let slow start admit the whole gang.
+	// Two running pods let slow start admit the whole gang.
 	g.c.arrive(newPod(100, onNode(nodeName(0))), newPod(101, onNode(nodeName(0))))
 	run := keys(100, 102)
 	node.settle(agent.Report{Avail: size - 1, Pods: run})
@@ -110,7 +108,7 @@ func TestGangWithoutRoomBacksOff(t *testing.T) {
 	witness := newPod(size, selective)
 	g.c.arrive(witness)
 	for range rounds {
-		// Before its slot runs out, or the witness would be one that backs off.
+		// Before its slot expires, or the witness would back off, too.
 		if _, feasible, _ := g.c.attempt(witness, g.c.infos[1:]); len(feasible) > 0 {
 			t.Fatal("the other node has room")
 		}
@@ -120,9 +118,9 @@ func TestGangWithoutRoomBacksOff(t *testing.T) {
 		g.c.eventually("a round of waking", func() bool { return g.c.peek()["pod-3"] })
 		other.settle(agent.Report{Avail: 0})
 	}
-	// Every pod gets a slot in vain once, after which it is not woken at once.
+	// Each pod gets a slot without success once, and is then not woken at once.
 	if got := g.attempts(); got > 4*size {
-		t.Errorf("%d attempts in %d rounds of waking with nothing changed", got, rounds)
+		t.Errorf("got %d attempts in %d rounds of waking without a change", got, rounds)
 	}
 	before := g.attempts()
 	clock.advance(time.Minute)

@@ -17,10 +17,10 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestGolden keeps where the plugin puts pods, by what scores, on nodes that differ
-// and report twice. What is not meant to change decisions must leave it as it is.
+// TestGolden records where the plugin places pods, and by what scores, on different nodes that report
+// twice. A change that should not affect decisions must leave it as it is.
 func TestGolden(t *testing.T) {
 	const nodes, pods = 12, 50
 	clock, rng := newClock(), rand.New(rand.NewPCG(14, 5))

@@ -30,7 +30,7 @@ func (s *stream) beat(sequence, unchanged uint64, age time.Duration) {
 	}
 }
 
-// end closes the stream and returns what the scheduler made of all that was sent.
+// end closes the stream and returns the status code that the scheduler ends it with.
 func (s *stream) end() codes.Code {
 	s.c.t.Helper()
 	if err := s.CloseSend(); err != nil {
@@ -52,8 +52,7 @@ func timed(t *testing.T, nodes int) (*cluster, *clock) {
 	return c, clock
 }
 
-// TestHeartbeatsKeepAReport: a heartbeat makes the report before it count from a
-// newer sample, and changes nothing else.
+// TestHeartbeatsKeepAReport: a heartbeat renews the age of the last report and changes nothing else.
 func TestHeartbeatsKeepAReport(t *testing.T) {
 	c, clock := timed(t, 1)
 	s := c.open(c.dial(), nodeName(0))
@@ -83,8 +82,8 @@ func TestHeartbeatsKeepAReport(t *testing.T) {
 	}
 }
 
-// TestHeartbeatsKeepAStream: a node where nothing changes is not idle. On a slow
-// machine a heartbeat may come too late for a short timeout, but not for all of them.
+// TestHeartbeatsKeepAStream: a stream with heartbeats is not idle. On a slow machine a heartbeat may be
+// too late for a short timeout, but not for all of them.
 func TestHeartbeatsKeepAStream(t *testing.T) {
 	const longest = 16 * time.Second
 	for idle := 250 * time.Millisecond; ; idle *= 2 {
@@ -98,8 +97,7 @@ func TestHeartbeatsKeepAStream(t *testing.T) {
 	}
 }
 
-// beatFor sends heartbeats on a stream that may be idle for so long, and returns
-// what it ended with.
+// beatFor sends heartbeats for a span on a stream with an idle timeout and returns the code of its end.
 func beatFor(t *testing.T, span, idle time.Duration) codes.Code {
 	t.Helper()
 	timeout := metav1.Duration{Duration: idle}
@@ -109,7 +107,7 @@ func beatFor(t *testing.T, span, idle time.Duration) codes.Code {
 	sequence := uint64(1)
 	for end := time.Now().Add(span); time.Now().Before(end); time.Sleep(idle / 20) {
 		sequence++
-		// Send fails once the stream has ended: why, end tells.
+		// Send fails once the stream has ended; end has the reason.
 		if s.Send(api.FromHeartbeat(api.Heartbeat{Sequence: sequence, Unchanged: 1})) != nil {
 			break
 		}
@@ -117,7 +115,7 @@ func beatFor(t *testing.T, span, idle time.Duration) codes.Code {
 	return s.end()
 }
 
-// TestLateHeartbeatsAreStale: what waited on its way is as old as its sample.
+// TestLateHeartbeatsAreStale: a delayed heartbeat is as old as its sample.
 func TestLateHeartbeatsAreStale(t *testing.T) {
 	c, clock := timed(t, 1)
 	s := c.open(c.dial(), nodeName(0))
@@ -132,7 +130,7 @@ func TestLateHeartbeatsAreStale(t *testing.T) {
 	c.eventually("the next is in time", func() bool { return c.state(nodeName(0)).Signal == "fresh" })
 }
 
-// TestHeartbeatsOfOtherReports end the stream and refresh nothing.
+// TestHeartbeatsOfOtherReports end the stream and renew nothing.
 func TestHeartbeatsOfOtherReports(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -150,7 +148,7 @@ func TestHeartbeatsOfOtherReports(t *testing.T) {
 			s.beat(13, 11, 0)
 		}},
 		{"of another stream's report", codes.FailedPrecondition, func(c *cluster, s *stream) { s.beat(12, 10, 0) }},
-		{"that the scheduler passed over", codes.FailedPrecondition, func(c *cluster, s *stream) {
+		{"of a report that the scheduler ignored", codes.FailedPrecondition, func(c *cluster, s *stream) {
 			s.report(agent.Report{Incarnation: 1, Sequence: 9, Avail: 4})
 			s.beat(12, 9, 0)
 		}},
@@ -158,7 +156,7 @@ func TestHeartbeatsOfOtherReports(t *testing.T) {
 			s.report(agent.Report{Incarnation: 0, Sequence: 10, Avail: 4})
 			s.beat(12, 10, 0)
 		}},
-		{"that name a node", codes.InvalidArgument, func(c *cluster, s *stream) {
+		{"with a node name", codes.InvalidArgument, func(c *cluster, s *stream) {
 			m := api.FromHeartbeat(api.Heartbeat{Sequence: 12, Unchanged: 10})
 			m.Node = s.node
 			_ = s.Send(m)
@@ -180,15 +178,15 @@ func TestHeartbeatsOfOtherReports(t *testing.T) {
 			}
 			clock.advance(maxAge/2 + 1)
 			if got := c.state(nodeName(0)); got.Avail == 3 && got.Signal == "fresh" {
-				t.Errorf("the report of the first stream is %v old and fresh", got.Age)
+				t.Errorf("got a fresh report of age %v from the first stream", got.Age)
 			}
 		})
 	}
 }
 
-// TestHeartbeatsOfARemadeNode: the API's node was deleted and made again; what
-// was reported of the former says nothing of it.
-func TestHeartbeatsOfARemadeNode(t *testing.T) {
+// TestHeartbeatsOfARecreatedNode: after the API's node was deleted and created again, heartbeats of the
+// former node's report do not count.
+func TestHeartbeatsOfARecreatedNode(t *testing.T) {
 	c, _ := timed(t, 1)
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Incarnation: 1, Sequence: 1, Avail: 3})
@@ -210,8 +208,7 @@ func TestHeartbeatsOfARemadeNode(t *testing.T) {
 	}
 }
 
-// TestHeartbeatsKeepTheOrder: a report older than the newest that a heartbeat
-// stood for comes too late.
+// TestHeartbeatsKeepTheOrder: a report older than the newest heartbeat is too late.
 func TestHeartbeatsKeepTheOrder(t *testing.T) {
 	c, clock := timed(t, 1)
 	client := c.dial()
@@ -221,7 +218,7 @@ func TestHeartbeatsKeepTheOrder(t *testing.T) {
 	s.beat(15, 10, 0)
 	c.eventually("the heartbeat arrives", func() bool { return c.state(nodeName(0)).Age == 0 })
 	clock.advance(time.Second)
-	s.beat(15, 10, 0) // again: no news
+	s.beat(15, 10, 0) // a repetition
 	s.beat(14, 10, 0)
 	other := c.open(client, nodeName(0))
 	other.report(agent.Report{Incarnation: 1, Sequence: 14, Avail: 9})
@@ -232,14 +229,14 @@ func TestHeartbeatsKeepTheOrder(t *testing.T) {
 		t.Errorf("the stream ended with %v", code)
 	}
 	if got := c.state(nodeName(0)); got.Avail != 3 || got.Age != time.Second {
-		t.Errorf("avail %v at the age of %v", got.Avail, got.Age)
+		t.Errorf("got avail %v at age %v", got.Avail, got.Age)
 	}
 	again := c.open(client, nodeName(0))
 	again.settle(agent.Report{Incarnation: 1, Sequence: 16, Avail: 5})
 }
 
-// TestHeartbeatsAreLimited: they count towards a node's rate as reports do, and a
-// report that is held back is renewed by them.
+// TestHeartbeatsAreLimited: heartbeats count towards a node's rate as reports do, and renew a report
+// that is held back.
 func TestHeartbeatsAreLimited(t *testing.T) {
 	c, clock := timed(t, 1)
 	s := c.open(c.dial(), nodeName(0))
@@ -248,23 +245,23 @@ func TestHeartbeatsAreLimited(t *testing.T) {
 		s.beat(i+2, 1, 0)
 	}
 	const base = 1000
-	s.report(agent.Report{Incarnation: 1, Sequence: base, Avail: 7}) // one too many
+	s.report(agent.Report{Incarnation: 1, Sequence: base, Avail: 7}) // over the limit
 	s.beat(base+1, base, time.Millisecond)
 	s.beat(base+2, base, 2*time.Millisecond)
 	if code := s.end(); code != codes.OK {
 		t.Fatalf("the stream ended with %v", code)
 	}
 	if got := c.state(nodeName(0)).Avail; got != 1 {
-		t.Errorf("after the burst avail is %v", got)
+		t.Errorf("after the burst: got avail %v", got)
 	}
 	clock.advance(time.Second)
 	c.eventually("the report takes effect", func() bool { return c.state(nodeName(0)).Avail == 7 })
 	if got, want := c.state(nodeName(0)).Age, time.Second+2*time.Millisecond; got != want {
-		t.Errorf("it is %v old, want %v", got, want)
+		t.Errorf("got age %v, want %v", got, want)
 	}
 }
 
-// TestHeartbeatWakesPods: a node that was silent is back.
+// TestHeartbeatWakesPods: after a silence the node has room again.
 func TestHeartbeatWakesPods(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{
@@ -276,13 +273,13 @@ func TestHeartbeatWakesPods(t *testing.T) {
 	clock.advance(maxAge + 1)
 	c.arrive(newPod(1))
 	if _, status := c.schedule(newPod(1), c.infos); status.IsSuccess() {
-		t.Fatal("a silent node took a pod")
+		t.Fatal("a silent node admitted a pod")
 	}
 	c.woken()
 	polls, sequence := 0, uint64(1)
 	c.eventually("the pod is woken", func() bool {
 		switch polls++; polls % 100 {
-		case 1: // long enough before the heartbeat for the silence to be noticed
+		case 1: // long enough before the heartbeat for the scheduler to notice the silence
 			clock.advance(maxAge + 1)
 		case 0:
 			sequence++

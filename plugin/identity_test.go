@@ -28,7 +28,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// reviews is an API server that believes what a token says of its node.
+// reviews is an API server that accepts a token's claim about its node.
 func reviews(w http.ResponseWriter, r *http.Request) {
 	var review authenticationv1.TokenReview
 	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || r.URL.Path != "/apis/authentication.k8s.io/v1/tokenreviews" {
@@ -59,7 +59,7 @@ func tokenOf(node string, valid time.Duration) string {
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".sig"
 }
 
-// publishWith opens a stream with a token, none if it is empty.
+// publishWith opens a stream with a token, or without one if it is empty.
 func (c *cluster) publishWith(trust transport.Config, token, node string) *stream {
 	c.t.Helper()
 	options, err := transport.DialOptions(c.hub.Addr().String(), transport.Config{CAFile: trust.CAFile})
@@ -81,17 +81,17 @@ func (c *cluster) publishWith(trust transport.Config, token, node string) *strea
 	return c.open(spaziov1.NewSignalServiceClient(conn), node)
 }
 
-// ends returns what the scheduler ends the stream with after a report.
+// ends sends a report and returns the code that the scheduler ends the stream with.
 func (s *stream) ends() codes.Code {
 	if err := s.Send(api.FromReport(agent.Report{Node: s.node, Incarnation: 1, Sequence: 1, Avail: 9})); err == nil {
 		_, err = s.Recv()
 		return status.Code(err)
 	}
-	_, err := s.Recv() // a failed Send does not say why
+	_, err := s.Recv() // the error of a failed Send has no reason
 	return status.Code(err)
 }
 
-func TestAgentsShowWhoTheyAre(t *testing.T) {
+func TestAgentIdentity(t *testing.T) {
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
 	token := tokenOf(nodeName(0), time.Hour)
 	server := httptest.NewServer(http.HandlerFunc(reviews))
@@ -118,10 +118,10 @@ func TestAgentsShowWhoTheyAre(t *testing.T) {
 		}
 	}
 	if got := c.state(nodeName(1)); got.Signal != "missing" {
-		t.Errorf("the second node's signal is %q", got.Signal)
+		t.Errorf("second node: got signal %q", got.Signal)
 	}
-	// What a token has brought stays, the stream ends with it. On a slow machine
-	// it may end before the report is there.
+	// The reports of a token remain after its stream ended. On a slow machine the stream may end before
+	// the report arrives.
 	for valid := 2 * time.Second; c.state(nodeName(1)).Signal == "missing"; valid *= 2 {
 		if got := c.publishWith(identity, tokenOf(nodeName(1), valid), nodeName(1)).ends(); got != codes.Unauthenticated {
 			t.Fatalf("the stream of an expired token ended with %v", got)
@@ -131,12 +131,12 @@ func TestAgentsShowWhoTheyAre(t *testing.T) {
 	if got := c.publishWith(identity, tokenOf(nodeName(0), 2*time.Hour), nodeName(0)).ends(); got != codes.Unavailable {
 		t.Errorf("without an API server a stream ended with %v", got)
 	}
-	s.settle(agent.Report{Avail: 4}) // whoever is known goes on
+	s.settle(agent.Report{Avail: 4}) // open streams continue
 }
 
-// TestDeletedAgentFallsSilent: an open stream ends when the API server no longer
-// accepts its token, however long that still lasts, and not before.
-func TestDeletedAgentFallsSilent(t *testing.T) {
+// TestDeletedAgentLosesItsStream: an open stream ends when the API server no longer accepts its token,
+// however long the token remains valid, and not before.
+func TestDeletedAgentLosesItsStream(t *testing.T) {
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
 	var asked atomic.Int64
 	var deleted, away atomic.Bool
@@ -170,10 +170,10 @@ func TestDeletedAgentFallsSilent(t *testing.T) {
 	s.settle(agent.Report{Avail: 4})
 	away.Store(true)
 	before := asked.Load()
-	c.eventually("the API server is asked while it is away", func() bool { return asked.Load() > before })
+	c.eventually("the unavailable API server is called", func() bool { return asked.Load() > before })
 	s.settle(agent.Report{Avail: 5})
-	// It is not asked again for ten seconds, so that its return can't be waited
-	// for here; another stream's token is a new one.
+	// The token is not reviewed again for ten seconds, so the test does not wait for the server's
+	// return; another stream's token is reviewed at once.
 	away.Store(false)
 	s = c.publishWith(identity, tokenOf(nodeName(0), 2*time.Hour), nodeName(0))
 	s.settle(agent.Report{Incarnation: 2, Sequence: 1, Avail: 6})
@@ -199,11 +199,11 @@ func TestDeletedAgentFallsSilent(t *testing.T) {
 		}
 	})
 	if got := c.publishWith(identity, tokenOf(nodeName(0), 3*time.Hour), nodeName(0)).ends(); got != codes.Unauthenticated {
-		t.Errorf("coming again ended with %v", got)
+		t.Errorf("second stream: got code %v", got)
 	}
 }
 
-// TestTokensAreNotSentInPlaintext: neither end can be set up to do so.
+// TestTokensAreNotSentInPlaintext: neither side accepts such a configuration.
 func TestTokensAreNotSentInPlaintext(t *testing.T) {
 	_, err := grpc.NewClient("127.0.0.1:1", append(plain(t), transport.Token("token"))...)
 	if err == nil {

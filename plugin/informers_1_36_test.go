@@ -7,7 +7,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// What client-go's factories return.
+// The types that client-go's factories return.
 type (
 	podInformer  = corev1.PodInformer
 	nodeInformer = corev1.NodeInformer

@@ -9,7 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// What client-go's factories return, which in older versions has no typed informer.
+// The types that client-go's factories return; older versions have no typed informer.
 type (
 	podInformer  = corev1.TypedPodInformer
 	nodeInformer = corev1.TypedNodeInformer

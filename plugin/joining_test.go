@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 )
 
-// TestNodesJoinWhilePodsWait: whatever a pod waits for when nodes join and lose their
-// taints, it is woken once they have room.
+// TestNodesJoinWhilePodsWait: whatever a pod waits for while nodes join and lose their taints, it is
+// woken once they have room.
 func TestNodesJoinWhilePodsWait(t *testing.T) {
 	const joining = 3
 	taint := v1.Taint{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}
@@ -42,8 +42,8 @@ func TestNodesJoinWhilePodsWait(t *testing.T) {
 			c.eventually("the pod is woken", func() bool { return c.woken()[pod.Name] })
 			change()
 			c.attempt(pod, c.infos)
-			// The attempt saw none of the nodes that joined, so that it waits for them only if
-			// they change after it.
+			// The attempt saw none of the nodes that joined, so the pod waits for them only if they
+			// change afterwards.
 			c.taint(joining, taint)
 			c.taint(joining)
 		},
@@ -55,7 +55,7 @@ func TestNodesJoinWhilePodsWait(t *testing.T) {
 	} {
 		for kind, edit := range map[string]func(*v1.Pod){"plain": func(*v1.Pod) {}, "selective": selective} {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				c := newCluster(t, patient(1))
+				c := newCluster(t, withoutRetry(1))
 				client := c.dial()
 				s := c.open(client, nodeName(0))
 				s.settle(agent.Report{Avail: 0})
@@ -75,7 +75,7 @@ func TestNodesJoinWhilePodsWait(t *testing.T) {
 	}
 }
 
-// interruptedState is a CycleState in which something happens while PreFilter runs.
+// interruptedState is a CycleState that runs a function during PreFilter.
 type interruptedState struct {
 	cycleState
 	during func()
@@ -86,7 +86,7 @@ func (s *interruptedState) Write(key fwk.StateKey, data fwk.StateData) {
 	s.during()
 }
 
-// join adds a node to the API, and waits until the Hub knows it.
+// join adds a node to the API and waits until the Hub has it.
 func (c *cluster) join(i int, taints ...v1.Taint) {
 	c.t.Helper()
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}, Spec: v1.NodeSpec{Taints: taints}}
@@ -96,7 +96,7 @@ func (c *cluster) join(i int, taints ...v1.Taint) {
 	c.eventually("the node is known", func() bool { return c.state(nodeName(i)).Node != "" })
 }
 
-// taint gives a node of the API other taints.
+// taint replaces the taints of a node in the API.
 func (c *cluster) taint(i int, taints ...v1.Taint) {
 	c.t.Helper()
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}, Spec: v1.NodeSpec{Taints: taints}}

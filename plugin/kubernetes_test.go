@@ -7,10 +7,10 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// eventRecorder is what the framework's handle has.
+// eventRecorder is the type that the framework's handle returns.
 type eventRecorder = events.EventRecorderLogger
 
-// setGroup has the pod placed with others.
+// setGroup makes the pod a member of a pod group.
 func setGroup(s *v1.PodSpec, name string) {
 	s.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &name}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
-// TestReportsOfANewerMeaning: nothing of such a report counts, whatever its numbers are,
-// also where one that was understood came before: the node is as one without an agent, on
-// its own, and counts again with the first report that is understood.
+// TestReportsOfANewerMeaning: a report of a newer semantic version does not count, whatever its
+// numbers, even after one that was understood: the node counts as one without an agent until a report
+// is understood again.
 func TestReportsOfANewerMeaning(t *testing.T) {
 	const counted = `spazio_reports_total{result="unsupported"}`
 	c, clock := timed(t, 2)
@@ -31,30 +31,30 @@ func TestReportsOfANewerMeaning(t *testing.T) {
 			t.Errorf("the stream ended with %v", code)
 		}
 		if got := c.metric(counted) - before; got != 1 {
-			t.Errorf("%g reports counted as unsupported, want 1", got)
+			t.Errorf("got %g unsupported reports, want 1", got)
 		}
 	}
 	newer(nodeName(0), 5)
-	newer(nodeName(0), math.Inf(1)) // not invalid: what may be in it, the next version says
+	newer(nodeName(0), math.Inf(1)) // not invalid: the next version defines the values
 	if got := c.state(nodeName(0)); got.Signal != "missing" || got.Refused == nil || !strings.Contains(got.Refused.Reason, "newer version") {
-		t.Errorf("the signal is %q, refused %+v", got.Signal, got.Refused)
+		t.Errorf("got signal %q, refused %+v", got.Signal, got.Refused)
 	}
 
 	understood := c.open(c.dial(), nodeName(1))
 	understood.settle(agent.Report{Avail: 3})
 	newer(nodeName(1), 7)
 	if got := c.state(nodeName(1)); got.Avail != 3 || got.Signal != "fresh" {
-		t.Errorf("avail %g, %s, of what was not understood", got.Avail, got.Signal)
+		t.Errorf("got avail %g, %s, from an unsupported report", got.Avail, got.Signal)
 	}
 	clock.advance(config.DefaultMaxAge + 1)
 	if got := c.state(nodeName(1)).Signal; got != "stale" {
-		t.Errorf("the signal is %q: it was renewed", got)
+		t.Errorf("got signal %q, renewed by an unsupported report", got)
 	}
 	again := c.open(c.dial(), nodeName(0))
 	again.settle(agent.Report{Avail: 2})
 }
 
-// TestFirstMeaning: an agent that tells none means the first.
+// TestFirstMeaning: a report without a version has the first one.
 func TestFirstMeaning(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	s := c.open(c.dial(), nodeName(0))

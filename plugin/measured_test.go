@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// channels are those of a node of 10 cores and 1000 bytes of which shares are in use, on which a pod
-// takes two cores and 50 bytes.
+// channels returns those of a node of 10 cores and 1000 bytes, of which shares are in use, and on which
+// a pod takes two cores and 50 bytes.
 func channels(cpu, memory float64) []agent.ChannelReport {
 	return []agent.ChannelReport{
 		{Name: agent.CPU, Usage: cpu / 2, Capacity: 1, Cost: 0.1, CostSD: 0.01, Unit: 0.05, Most: 1},
@@ -20,7 +20,7 @@ func channels(cpu, memory float64) []agent.ChannelReport {
 	}
 }
 
-// TestMeasuredNodes: what was not measured, or not of late, is not said to be.
+// TestMeasuredNodes: figures that were not measured, or not recently, are not reported as measured.
 func TestMeasuredNodes(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 5, options: plugin.HubOptions{Now: clock.Now}})
@@ -39,10 +39,10 @@ func TestMeasuredNodes(t *testing.T) {
 	got := c.hub.MeasuredNodes()
 	for i := range got {
 		if !got[i].IsMeasured {
-			got[i].CPU, want[i].CPU = 0, 0 // not to be read
+			got[i].CPU, want[i].CPU = 0, 0 // undefined here
 		}
 		if !got[i].HasReported {
-			got[i].Refuses = false // its policy decides
+			got[i].Refuses = false // decided by its policy
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -51,14 +51,14 @@ func TestMeasuredNodes(t *testing.T) {
 	c.pass(clock, time.Minute)
 	for _, n := range c.hub.MeasuredNodes() {
 		if n.IsMeasured {
-			t.Errorf("a minute later: %+v", n)
+			t.Errorf("a minute later: got %+v", n)
 		}
 	}
 }
 
-// TestWaitingForRoom: pods that the plugin alone refuses a node wait for room, and take what nodes
-// measure a pod to take as long as nothing is known of their workload. One that other plugins
-// refuse does not wait for room.
+// TestWaitingForRoom: pods that only the plugin refuses wait for room, and count with what nodes
+// measure of a pod while their workload is unknown. A pod that other plugins refuse does not wait for
+// room.
 func TestWaitingForRoom(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now, Buffer: func(p *v1.Pod) string { return "system/of-" + p.Name }}})
@@ -68,7 +68,7 @@ func TestWaitingForRoom(t *testing.T) {
 	pod := newPod(0, ours)
 	c.arrive(pod)
 	if got := c.hub.WaitingForRoom(); len(got) > 0 {
-		t.Errorf("before an attempt: %+v", got)
+		t.Errorf("before an attempt: got %+v", got)
 	}
 	began := clock.Now()
 	if _, feasible, _ := c.attempt(pod, c.infos); len(feasible) > 0 {
@@ -76,7 +76,7 @@ func TestWaitingForRoom(t *testing.T) {
 	}
 	got := c.hub.WaitingForRoom()
 	if len(got) != 1 || got[0].Pod.Name != pod.Name || !got[0].Since.Equal(began) || got[0].Workload.Namespace != "default" {
-		t.Fatalf("after an attempt: %+v", got)
+		t.Fatalf("after an attempt: got %+v", got)
 	}
 	if diff := cmp.Diff([]float64{2, 50}, []float64{got[0].Cores, got[0].Bytes}); diff != "" {
 		t.Errorf("cores and bytes (-want +got):\n%s", diff)

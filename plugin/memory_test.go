@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 )
 
-// taintedNodes are nodes without room, of which the i-th has a taint of its own, and pods of
-// which the i-th tolerates all taints but that. So no two pods wait for the same nodes.
+// taintedNodes returns full nodes, of which the i-th has a taint of its own, and pods of which the i-th
+// tolerates all taints except that one. So no two pods wait for the same nodes.
 func taintedNodes(n int) (nodes []*v1.Node, pods []*v1.Pod) {
 	key := func(i int) string { return "taint-" + strconv.Itoa(i) }
 	for i := range n {
@@ -30,11 +30,11 @@ func taintedNodes(n int) (nodes []*v1.Node, pods []*v1.Pod) {
 	return nodes, pods
 }
 
-// TestWaitingPodsTakeBoundedMemory: those beyond the memory for what pods wait for are woken for
-// any node, one whose taint they do not tolerate included, until others have gone.
+// TestWaitingPodsTakeBoundedMemory: pods over the memory limit of wait sets are woken for any node,
+// even one whose taint they do not tolerate, until others have gone.
 func TestWaitingPodsTakeBoundedMemory(t *testing.T) {
 	const known, more = 8, 2
-	s := patient(0)
+	s := withoutRetry(0)
 	nodes, pods := taintedNodes(known + more)
 	dedicated := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "dedicated"}}
 	dedicated.Spec.Taints = []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}}
@@ -59,7 +59,7 @@ func TestWaitingPodsTakeBoundedMemory(t *testing.T) {
 	for _, pod := range pods[1:] {
 		attempt(pod)
 	}
-	for _, pod := range pods[:known] { // the set of nodes takes the place of the one before
+	for _, pod := range pods[:known] { // the set of nodes replaces the previous one
 		attempt(pod)
 	}
 	// woken returns the number of the pod that one slot of the dedicated node wakes.
@@ -80,23 +80,23 @@ func TestWaitingPodsTakeBoundedMemory(t *testing.T) {
 	}
 	first := woken()
 	if first < known {
-		t.Errorf("pod %d is woken, that knows what it waits for", first)
+		t.Errorf("pod %d was woken although its wait set excludes the node", first)
 	}
-	// One that goes makes room for it.
+	// A pod that leaves frees memory for it.
 	c.delete(pods[7])
 	c.eventually("a pod is forgotten", func() bool { return c.hub.Waiting() == len(pods)-1 })
 	attempt(pods[first])
 	stream.settle(agent.Report{Avail: 0})
-	c.woken() // before it was tried again it may have been reminded
+	c.woken() // it may have been woken again before it was tried
 	if second := woken(); second < known || second == first {
-		t.Errorf("pod %d is woken after pod %d", second, first)
+		t.Errorf("pod %d was woken after pod %d", second, first)
 	}
 }
 
-// TestPodsShareWhatTheyWaitFor: pods that wait for the same nodes take the memory of one set,
-// whether PreFilter or Filter found out what they wait for, and also after nodes have changed.
-func TestPodsShareWhatTheyWaitFor(t *testing.T) {
-	c := newCluster(t, patient(5))
+// TestPodsShareWaitSets: pods that wait for the same nodes share one set, whether PreFilter or Filter
+// found the set, and also after nodes have changed.
+func TestPodsShareWaitSets(t *testing.T) {
+	c := newCluster(t, withoutRetry(5))
 	client := c.dial()
 	for i := range 5 {
 		c.open(client, nodeName(i)).settle(agent.Report{Avail: 0})
@@ -116,7 +116,7 @@ func TestPodsShareWhatTheyWaitFor(t *testing.T) {
 	}
 	attempt(plain, 5)
 	if got := c.hub.WaitSetBytes(); got != 0 {
-		t.Errorf("ten pods that wait for all nodes take %d bytes", got)
+		t.Errorf("got %d bytes for ten pods that wait for all nodes", got)
 	}
 	attempt(selecting[:1], 3)
 	c.hub.Round()
@@ -126,7 +126,7 @@ func TestPodsShareWhatTheyWaitFor(t *testing.T) {
 	}
 	attempt(selecting, 3) // the last set is not known to be complete
 	if got := c.hub.WaitSetBytes(); got > 3*one {
-		t.Errorf("ten more that wait for three nodes take %d bytes, want those of two sets", got-one)
+		t.Errorf("got %d bytes for ten more that wait for three nodes, want those of two sets", got-one)
 	}
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(5)}}
 	if _, err := c.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
@@ -136,6 +136,6 @@ func TestPodsShareWhatTheyWaitFor(t *testing.T) {
 	attempt(plain[:5], 5)
 	attempt(selecting[:5], 3)
 	if got := c.hub.WaitSetBytes(); got > 5*one {
-		t.Errorf("after a node joined the sets take %d bytes, one takes %d", got, one)
+		t.Errorf("after a node joined: got %d bytes, want the %d of one set", got, one)
 	}
 }

@@ -8,39 +8,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// model is what the scheduler plugin is meant to know, in lists. It follows the design
-// and shares no code with the plugin: what is in flight, which node takes which pod,
-// which pods wait.
+// model is the expected state of the scheduler plugin, in lists: pods in flight, admitting nodes and
+// waiting pods. It follows the design and shares no code with the plugin.
 type model struct {
 	now     time.Duration
 	maxAge  time.Duration
-	maxWait time.Duration // 0 is for ever
-	// watched is when the clock was last looked at, awaited until when silent nodes are
-	// waited for, as the process stood still.
+	maxWait time.Duration // 0 means no limit
+	// watched is when the clock was last read; awaited is until when silent nodes are waited for after
+	// the process stood still.
 	nodes   []*modelNode
 	claims  []*claim
 	waiting []*modelPod
-	// arrivals are the pods that were ever tried and are not bound, by when they first were.
+	// arrivals are the times of the first attempts of unbound pods.
 	arrivals []types.UID
-	// lists are what each node's newest report counts, also of nodes that have gone as
-	// long as pods are claimed for them.
+	// lists are the pods in each node's newest report, kept for deleted nodes as long as pods are
+	// claimed for them.
 	lists []list
 }
 
-// modelNode is a node of which the handler has been told.
+// modelNode is a node that the handler knows.
 type modelNode struct {
 	name   string
 	object *v1.Node
 	// report is the newest, nil before the first.
 	report *modelReport
-	// confirmed is n, the pods that its report counts and that are claimed for it.
+	// confirmed counts the pods in its report that are claimed for it.
 	confirmed int
 }
 
 type modelReport struct {
 	avail     float64
 	saturated bool
-	// memory is how many pods more the memory holds.
+	// memory is how many more pods fit the memory.
 	memory  float64
 	sampled time.Duration
 }
@@ -54,13 +53,13 @@ type list struct {
 type claim struct {
 	uid  types.UID
 	node string
-	// bound, or else assumed since.
+	// bound, otherwise assumed since then.
 	bound bool
 	since time.Duration
-	// listed by a report: no longer in flight, for good.
+	// listed by a report: never in flight again.
 	listed bool
-	// flying is since when it is in flight, late that this is too long to hold up the
-	// pods behind it.
+	// flying is the start of the time in flight; late means that it has lasted too long to block later
+	// pods.
 	flying time.Duration
 	late   bool
 	// overdue pods were admitted without room.
@@ -70,9 +69,8 @@ type claim struct {
 // modelPod is a pod that was tried and waits.
 type modelPod struct {
 	uid types.UID
-	// earliest and latest bound since when nodes are refused it for room alone, 0 while
-	// none was: an attempt in which no node was refused for that ends the wait, but the
-	// plugin does not always know.
+	// earliest and latest bound the time since nodes refuse the pod for room alone, 0 if none did: an
+	// attempt in which no node refused for room ends the wait, but the plugin cannot always tell.
 	earliest, latest time.Duration
 }
 
@@ -107,7 +105,7 @@ func (m *model) setList(node string, pods []types.UID) {
 	}
 }
 
-// nodeSeen takes in a node that was added or changed.
+// nodeSeen processes an added or changed node.
 func (m *model) nodeSeen(object *v1.Node) {
 	n := m.node(object.Name)
 	if n == nil {
@@ -122,7 +120,7 @@ func (m *model) nodeGone(name string) {
 	m.forgetIdle()
 }
 
-// forgetIdle drops the lists of nodes that have gone with all their pods.
+// forgetIdle drops the lists of deleted nodes without claimed pods.
 func (m *model) forgetIdle() {
 	m.lists = slices.DeleteFunc(m.lists, func(l list) bool {
 		return m.node(l.node) == nil && !slices.ContainsFunc(m.claims, func(c *claim) bool { return c.node == l.node })
@@ -151,7 +149,7 @@ func (m *model) enter(uid types.UID, node string, bound bool) *claim {
 	return c
 }
 
-// podSeen takes in a pod that was added or changed.
+// podSeen processes an added or changed pod.
 func (m *model) podSeen(pod *v1.Pod) {
 	switch c := m.claim(pod.UID); {
 	case pod.Annotations[v1.MirrorPodAnnotationKey] != "":
@@ -172,13 +170,13 @@ func (m *model) podGone(pod *v1.Pod) {
 	m.leave(pod.UID)
 }
 
-// leave forgets a pod that is bound or gone.
+// leave forgets a bound or deleted pod.
 func (m *model) leave(uid types.UID) {
 	m.wait(uid, false)
 	m.arrivals = slices.DeleteFunc(m.arrivals, func(other types.UID) bool { return other == uid })
 }
 
-// wait notes whether a pod waits.
+// wait records whether a pod waits.
 func (m *model) wait(uid types.UID, waits bool) {
 	switch at := slices.IndexFunc(m.waiting, func(p *modelPod) bool { return p.uid == uid }); {
 	case waits && at < 0:
@@ -201,7 +199,7 @@ func (m *model) waits(uid types.UID) *modelPod {
 	return nil
 }
 
-// report takes in a node's report.
+// report processes a node's report.
 func (m *model) report(node string, r modelReport, pods []types.UID) {
 	n := m.node(node)
 	if n == nil {
@@ -217,7 +215,7 @@ func (m *model) report(node string, r modelReport, pods []types.UID) {
 	n.confirmed = m.confirmed(node)
 }
 
-// expire ends what lasts too long.
+// expire ends states that last too long.
 func (m *model) expire() {
 	m.claims = slices.DeleteFunc(m.claims, func(c *claim) bool { return !c.bound && m.now-c.since >= assumedTTL })
 	for _, c := range m.claims {
@@ -226,7 +224,7 @@ func (m *model) expire() {
 	m.forgetIdle()
 }
 
-// flight counts the pods in flight to a node, and those of them that hold up others.
+// flight counts the pods in flight to a node, and those of them that block others.
 func (m *model) flight(node string) (all, starting int) {
 	for _, c := range m.claims {
 		if c.node == node && !c.listed {
@@ -239,7 +237,7 @@ func (m *model) flight(node string) (all, starting int) {
 	return all, starting
 }
 
-// confirmed counts the pods that both a claim and the newest report say are on a node.
+// confirmed counts the pods that have a claim and are in the node's newest report.
 func (m *model) confirmed(node string) int {
 	listed := 0
 	for _, c := range m.claims {
@@ -256,21 +254,20 @@ func (m *model) fresh(n *modelNode) bool {
 
 func cores(n *v1.Node) float64 { return float64(n.Status.Capacity.Cpu().Value()) }
 
-// room says whether a node with a fresh report takes one pod more beside some that are
-// about to come.
+// room reports whether a node with a fresh report admits one more pod beside those in flight.
 func (m *model) room(n *modelNode, beside int) bool {
 	all, starting := m.flight(n.name)
 	free := n.report.avail - float64(all+beside)
 	return !n.report.saturated && free >= 1 && m.inLine(n, starting+beside)
 }
 
-// inLine says whether slow start lets one pod more come.
+// inLine reports whether slow start admits one more pod.
 func (m *model) inLine(n *modelNode, starting int) bool {
 	line := 2*max(1, cores(n.object)/2) + float64(m.confirmed(n.name))/2
 	return float64(starting) < line
 }
 
-// slots counts the pods that a node with a fresh report takes.
+// slots counts the pods that a node with a fresh report admits.
 func (m *model) slots(n *modelNode) int {
 	slots := 0
 	for m.room(n, slots) {
@@ -279,8 +276,8 @@ func (m *model) slots(n *modelNode) int {
 	return slots
 }
 
-// takesOverdue says whether a node with a fresh report and no room takes a pod that has
-// waited for too long: one at a time per 16 cores, and never where memory is full.
+// takesOverdue reports whether a node with a fresh report and no room admits an overdue pod: one at a
+// time per 16 cores, and never if memory is full.
 func (m *model) takesOverdue(n *modelNode) bool {
 	all, starting := m.flight(n.name)
 	full := n.report.saturated || n.report.avail-float64(all) < 1
@@ -293,7 +290,7 @@ func (m *model) takesOverdue(n *modelNode) bool {
 	return full && n.report.memory-float64(all) >= 1 && m.inLine(n, starting) && float64(running) < max(1, cores(n.object)/16)
 }
 
-// tried notes an attempt that found no node, in which some may have been refused for room.
+// tried records an attempt without a node, in which some nodes may have refused for room.
 func (m *model) tried(uid types.UID, refused bool) {
 	p := m.waits(uid)
 	if p == nil {
@@ -307,8 +304,7 @@ func (m *model) tried(uid types.UID, refused bool) {
 	}
 }
 
-// isOverdue says whether a pod may count as having waited for room for too long, and
-// whether it must.
+// isOverdue reports whether a pod may, and whether it must, count as overdue.
 func (m *model) isOverdue(uid types.UID) (may, must bool) {
 	p := m.waits(uid)
 	if m.maxWait == 0 || p == nil {
@@ -317,7 +313,7 @@ func (m *model) isOverdue(uid types.UID) (may, must bool) {
 	return p.earliest > 0 && m.now-p.earliest >= m.maxWait, p.latest > 0 && m.now-p.latest >= m.maxWait
 }
 
-// fits says whether a pod may go to a node whatever its room.
+// fits reports whether a pod may go to a node regardless of room.
 func fits(pod *v1.Pod, node *v1.Node) bool {
 	for key, value := range pod.Spec.NodeSelector {
 		if node.Labels[key] != value {

@@ -18,24 +18,24 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/silence"
 )
 
-// allTheTime has a Hub look all the time which nodes are silent, while its clock makes leaps.
-var allTheTime = silence.Config{Period: time.Millisecond, Gap: 24 * time.Hour}
+// continuously makes a Hub check for silent nodes continuously while its clock jumps.
+var continuously = silence.Config{Period: time.Millisecond, Gap: 24 * time.Hour}
 
-// TestNodesAreTold that they are silent, and heard again; one that never reported is told of
-// nothing.
-func TestNodesAreTold(t *testing.T) {
+// TestNodeEvents: nodes get an event when they fall silent and when they report again; a node that
+// never reported gets none.
+func TestNodeEvents(t *testing.T) {
 	clock := newClock()
-	c := newCluster(t, setup{nodes: 3, options: plugin.HubOptions{Now: clock.Now, Silences: allTheTime, Leading: func() bool { return true }}})
+	c := newCluster(t, setup{nodes: 3, options: plugin.HubOptions{Now: clock.Now, Silences: continuously, Leading: func() bool { return true }}})
 	client := c.dial()
 	first, second := c.open(client, nodeName(0)), c.open(client, nodeName(1))
 	first.settle(agent.Report{Avail: 4})
 	second.settle(agent.Report{Avail: 4})
-	for range 10 { // in steps that are no stand-still
+	for range 10 { // in steps too short for a standstill
 		clock.advance(31 * time.Second)
 		second.settle(agent.Report{Avail: 4})
 	}
 	if got := <-c.events; !strings.HasPrefix(got, "Warning SpazioSignalLost no report of its agent for 5m") || !strings.HasSuffix(got, "1 of 3 nodes are silent") {
-		t.Errorf("told %q", got)
+		t.Errorf("got event %q", got)
 	}
 	for range 25 {
 		clock.advance(31 * time.Second)
@@ -43,23 +43,23 @@ func TestNodesAreTold(t *testing.T) {
 		second.settle(agent.Report{Avail: 4})
 	}
 	if got := <-c.events; !strings.HasPrefix(got, "Normal SpazioSignalBack its agent reports again; it was silent from 20") {
-		t.Errorf("told %q", got)
+		t.Errorf("got event %q", got)
 	}
 	select {
 	case got := <-c.events:
-		t.Errorf("told besides: %q", got)
+		t.Errorf("got further event %q", got)
 	default:
 	}
 }
 
-// TestOnlyTheLeaderTells, and who leads then does not repeat what was told.
-func TestOnlyTheLeaderTells(t *testing.T) {
+// TestOnlyTheLeaderSendsEvents, and a new leader does not repeat earlier events.
+func TestOnlyTheLeaderSendsEvents(t *testing.T) {
 	clock := newClock()
 	var leads atomic.Bool
 	var looked atomic.Int64
 	leading := func() bool { looked.Add(1); return leads.Load() }
 	c := newCluster(t, setup{nodes: 2, args: plugin.SpazioArgs{SignalLostAfter: metav1.Duration{Duration: time.Minute}},
-		options: plugin.HubOptions{Now: clock.Now, Silences: allTheTime, Leading: leading}})
+		options: plugin.HubOptions{Now: clock.Now, Silences: continuously, Leading: leading}})
 	client := c.dial()
 	c.open(client, nodeName(0)).settle(agent.Report{Avail: 4})
 	second := c.open(client, nodeName(1))
@@ -68,30 +68,30 @@ func TestOnlyTheLeaderTells(t *testing.T) {
 		clock.advance(30 * time.Second)
 		second.settle(agent.Report{Avail: 4})
 	}
-	c.eventually("a standby has something to tell", func() bool { return looked.Load() == 1 })
+	c.eventually("a standby has an event to send", func() bool { return looked.Load() == 1 })
 	leads.Store(true)
 	for range 3 {
 		clock.advance(31 * time.Second)
 	}
-	// It tells of the other, and not again of the first.
+	// It sends the other node's event, and not the first one's again.
 	if got := <-c.events; !strings.Contains(got, "2 of 2 nodes are silent") {
-		t.Errorf("told %q", got)
+		t.Errorf("got event %q", got)
 	}
 	select {
 	case got := <-c.events:
-		t.Errorf("told besides: %q", got)
+		t.Errorf("got further event %q", got)
 	default:
 	}
 }
 
-// leadsAlone is what a process says that has had no leader election yet.
+// leadsAlone is the answer of a process without leader election.
 var leadsAlone = plugin.Leading()
 
-// TestLeading: who takes part in client-go's leader election leads once it is elected, who
-// does not, always.
+// TestLeading: a process in client-go's leader election leads once elected, and a process without
+// election always.
 func TestLeading(t *testing.T) {
 	if !leadsAlone {
-		t.Error("does not lead, without an election")
+		t.Error("got not leading, without an election")
 	}
 	client, began := fake.NewClientset(), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -113,7 +113,7 @@ func TestLeading(t *testing.T) {
 	go func() { defer close(ended); elector.Run(ctx) }()
 	<-began
 	if !plugin.Leading() {
-		t.Error("does not lead, though elected")
+		t.Error("got not leading, although elected")
 	}
 	stop()
 	<-ended

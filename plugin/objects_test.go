@@ -14,16 +14,15 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// TestObjectsOfNodesChange: the API's object of a node is a new one after each
-// update; visits with old and new ones, by several workers at once, all find the
-// node itself.
+// TestObjectsOfNodesChange: each update of a node yields a new API object; concurrent visits with old
+// and new objects all find the same node.
 func TestObjectsOfNodesChange(t *testing.T) {
 	const nodes, workers, rounds = 60, 4, 200
 	c := newCluster(t, setup{nodes: nodes, options: plugin.HubOptions{Random: func() float64 { return 0 }}})
 	client := c.dial()
 	want := make(map[string]int64)
 	for i := range nodes {
-		// One in seven is full, so that Filter is asked.
+		// One in seven is full, so that Filter runs.
 		avail := float64(2 + 2*i)
 		if i%7 == 0 {
 			avail = .5

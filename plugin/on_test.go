@@ -22,9 +22,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// deciding is a cluster of a scheduler that counts pods as what they are known to
-// take.
-func deciding(t testing.TB, clock *clock, nodes int, s *shelf, objects ...runtime.Object) *cluster {
+// deciding returns a cluster whose scheduler counts pods with their profiled demand.
+func deciding(t testing.TB, clock *clock, nodes int, s *profileStore, objects ...runtime.Object) *cluster {
 	t.Helper()
 	return newCluster(t, setup{
 		nodes: nodes, objects: objects, args: plugin.SpazioArgs{Profiles: "On", MaxAge: metav1.Duration{Duration: time.Hour}},
@@ -36,7 +35,7 @@ func (c *cluster) reserve(pod *v1.Pod, node string) {
 	c.t.Helper()
 	state, feasible, status := c.attempt(pod, c.infos)
 	if len(feasible) == 0 {
-		c.t.Fatalf("%s fits nowhere: %v", pod.Name, reasons(status))
+		c.t.Fatalf("no node fits %s: %v", pod.Name, reasons(status))
 	}
 	if status := c.Reserve(c.t.Context(), state, pod, node); !status.IsSuccess() {
 		c.t.Fatalf("%s: %v", pod.Name, reasons(status))
@@ -50,7 +49,7 @@ func reasons(s *fwk.Status) []string {
 	return s.Reasons()
 }
 
-// feasible are the nodes that a pod may go to, by name.
+// feasible returns the names of the nodes that a pod may go to.
 func (c *cluster) feasible(pod *v1.Pod) []string {
 	_, nodes, _ := c.attempt(pod, c.infos)
 	var names []string
@@ -60,34 +59,34 @@ func (c *cluster) feasible(pod *v1.Pod) []string {
 	return names
 }
 
-// TestKnownPodsAsTypicalOnes: where pods live so short that some are let in ahead of confirmation
-// a known pod is ranked as a typical one, and where it takes what is usual it is also let in as
-// such; elsewhere by what it takes.
+// TestKnownPodsAsTypicalOnes: if pods are so short-lived that some are admitted ahead of confirmation,
+// a profiled pod is ranked as a typical one, and also admitted as one if it takes the typical CPU;
+// elsewhere it counts with its own demand.
 func TestKnownPodsAsTypicalOnes(t *testing.T) {
 	const cores = .5
 	roomy, available := nodeName(0), nodeName(1)
 	both := []string{roomy, available}
 	for _, test := range []struct {
-		name                    string
-		allowance, usual, first float64 // what is left on the first, in typical pods
-		feasible                []string
-		best                    string
+		name                      string
+		allowance, typical, first float64 // typical pods that fit on the first
+		feasible                  []string
+		best                      string
 	}{
-		{"by what it takes", 0, 0, .5, both, roomy},
+		{"by its demand", 0, 0, .5, both, roomy},
 		{"ahead of confirmation", 2, 0, .5, both, available},
-		{"as usual, beside no room", 0, 1.1 * cores, .5, []string{available}, available},
-		{"as usual", 0, 1.1 * cores, 2, both, available},
-		{"not as usual", 0, 4 * cores, .5, both, roomy},
-		{"less than usual and ahead of confirmation", 2, 4 * cores, .5, both, available},
+		{"typical, without room", 0, 1.1 * cores, .5, []string{available}, available},
+		{"typical", 0, 1.1 * cores, 2, both, available},
+		{"not typical", 0, 4 * cores, .5, both, roomy},
+		{"less than typical and ahead of confirmation", 2, 4 * cores, .5, both, available},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			clock := newClock()
 			pod := podOfDeployment(1, "web")
-			c := deciding(t, clock, 2, newShelf(profileOf("web", clock.Now(), cores, gib)), pod)
+			c := deciding(t, clock, 2, newProfileStore(profileOf("web", clock.Now(), cores, gib)), pod)
 			client := c.dial()
-			// Of what there is the first has more, and less is left for typical pods.
+			// The first has more in all, and less for typical pods.
 			for i, r := range []agent.Report{measured(test.first), measured(8)} {
-				r.Channels[0].Room, r.Allowance, r.TypicalCPU = .9-float64(i)/5, test.allowance, test.usual
+				r.Channels[0].Room, r.Allowance, r.TypicalCPU = .9-float64(i)/5, test.allowance, test.typical
 				c.open(client, nodeName(i)).settle(r)
 			}
 			c.workload(pod, known("web", cores, gib, 1))
@@ -108,14 +107,14 @@ func TestKnownPodsAsTypicalOnes(t *testing.T) {
 	}
 }
 
-// TestProfilesDecide: a pod goes where there is room for what it takes, whatever
-// there is for a typical one, and what is in flight counts as what it takes.
+// TestProfilesDecide: a pod goes where its own demand fits, whatever room there is for a typical one,
+// and pods in flight count with their demand.
 func TestProfilesDecide(t *testing.T) {
 	clock := newClock()
 	heavy, light, stranger := podOfDeployment(1, "heavy"), podOfDeployment(2, "light"), podOfDeployment(3, "stranger")
-	c := deciding(t, clock, 3, newShelf(profileOf("heavy", clock.Now(), .5, 9*gib), profileOf("light", clock.Now(), .125, gib/4)), heavy, light, stranger)
+	c := deciding(t, clock, 3, newProfileStore(profileOf("heavy", clock.Now(), .5, 9*gib), profileOf("light", clock.Now(), .125, gib/4)), heavy, light, stranger)
 	client := c.dial()
-	roomy, small := measured(4), measured(.5) // the latter has some left, but not for a typical pod
+	roomy, small := measured(4), measured(.5) // the latter has some room, but none for a typical pod
 	small.Channels[0].Room, small.Channels[1].Room = .45, .05
 	half := measured(4)
 	half.Channels[1].Room = .5
@@ -140,7 +139,7 @@ func TestProfilesDecide(t *testing.T) {
 	state, feasible, _ := c.attempt(light, c.infos)
 	scores, err := c.scores(state, light, feasible)
 	if err != nil || scores[nodeName(0)] != 100 || scores[nodeName(1)] >= scores[nodeName(2)] || scores[nodeName(2)] >= 100 {
-		t.Errorf("scores %v, %v: more room is better", scores, err)
+		t.Errorf("scores %v, %v: want more room to score higher", scores, err)
 	}
 
 	// Two cycles saw the same room; the second finds it taken.
@@ -148,34 +147,34 @@ func TestProfilesDecide(t *testing.T) {
 	late, _, _ := c.attempt(other, c.infos)
 	c.reserve(heavy, nodeName(0))
 	if status := c.Reserve(t.Context(), late, other, nodeName(0)); status.IsSuccess() || !slices.Contains(reasons(status), "node node-0000 changed during scheduling: no memory") {
-		t.Errorf("a second pod of 9 GiB on 16, give or take half: %v", reasons(status))
+		t.Errorf("second pod of 9 ± 4.5 GiB on 16: got %v", reasons(status))
 	}
 	if _, _, status := c.attempt(other, c.infos); status.IsSuccess() || !cmp.Equal(reasons(status), []string{"3 node(s) without enough memory for what the pod is expected to take"}) {
-		t.Errorf("refused for %v", reasons(status))
+		t.Errorf("got reasons %v", reasons(status))
 	}
 	e := c.explain(light)
 	if e.Nodes[0].Reason != "admitted" || e.Nodes[1].Reason != "admitted" || e.Nodes[0].Score == nil || !e.Workload.Decides {
-		t.Errorf("explained as %+v", e.Nodes)
+		t.Errorf("got explanation %+v", e.Nodes)
 	}
 	if diff := cmp.Diff(map[string]float64{"cpu": .125, "memory": .25}, e.Nodes[1].Takes); diff != "" || e.Nodes[1].Binding != "memory" {
-		t.Errorf("binding is %q, what it takes (-want +got):\n%s", e.Nodes[1].Binding, diff)
+		t.Errorf("got binding %q, demand (-want +got):\n%s", e.Nodes[1].Binding, diff)
 	}
 	if n := e.Nodes[0]; n.Cores == nil || *n.Cores != 7.5 || n.Bytes == nil || *n.Bytes != 7*gib {
-		t.Errorf("left are %v and %v", n.Cores, n.Bytes)
+		t.Errorf("got remaining %v and %v", n.Cores, n.Bytes)
 	}
 	if e := c.explain(stranger); e.Nodes[0].Reason != "admitted" || e.Nodes[1].Reason != "no room" || e.Nodes[1].Score != nil {
-		t.Errorf("explained as %+v", e.Nodes)
+		t.Errorf("got explanation %+v", e.Nodes)
 	}
 }
 
-// TestRankedAsTypicalAhead: a known pod goes where it has most room, but where pods
-// are let in ahead of confirmation to where typical ones have.
+// TestRankedAsTypicalAhead: a profiled pod goes where it has most room, except where pods are admitted
+// ahead of confirmation: there the room for typical pods decides.
 func TestRankedAsTypicalAhead(t *testing.T) {
 	clock := newClock()
 	light, heavy := podOfDeployment(1, "light"), podOfDeployment(2, "heavy")
-	c := deciding(t, clock, 2, newShelf(profileOf("light", clock.Now(), .125, gib/4), profileOf("heavy", clock.Now(), .5, 6*gib)), light, heavy)
+	c := deciding(t, clock, 2, newProfileStore(profileOf("light", clock.Now(), .125, gib/4), profileOf("heavy", clock.Now(), .5, 6*gib)), light, heavy)
 	client := c.dial()
-	narrow, wide := measured(6), measured(3) // by what a typical pod has there
+	narrow, wide := measured(6), measured(3) // by the room of a typical pod
 	narrow.Channels[0].Room, narrow.Channels[1].Room = .7, .7
 	wide.Channels[0].Unit, wide.Channels[0].Cost = 1./32, 1./32 // of 16 cores, not 4
 	streams := []*stream{c.open(client, nodeName(0)), c.open(client, nodeName(1))}
@@ -197,24 +196,23 @@ func TestRankedAsTypicalAhead(t *testing.T) {
 	}
 }
 
-// TestOnWithoutProfilesIsOff: where nothing is known of any pod, On decides as Off
-// does, whatever the nodes report.
+// TestOnWithoutProfilesIsOff: without any profile, On decides as Off does, whatever the nodes report.
 func TestOnWithoutProfilesIsOff(t *testing.T) {
 	for seed := range uint64(6) {
 		on, off := history(t, seed, "On"), history(t, seed, "Off")
 		if diff := cmp.Diff(off, on); diff != "" {
-			t.Fatalf("seed %d: On decides otherwise (-off +on):\n%s", seed, diff)
+			t.Fatalf("seed %d: On decides differently (-off +on):\n%s", seed, diff)
 		}
 	}
 }
 
-// history is what happens to pods in a random cluster.
+// history runs random events of pods in a cluster.
 func history(t *testing.T, seed uint64, mode string) (trace []string) {
 	const nodes = 7
 	clock, rng := newClock(), rand.New(rand.NewPCG(seed, 10))
 	c := newCluster(t, setup{
 		nodes: nodes, args: plugin.SpazioArgs{Profiles: mode, MaxAge: metav1.Duration{Duration: 8 * time.Second}},
-		options: plugin.HubOptions{Now: clock.Now, Profiles: newShelf(), Random: func() float64 { return 0 }},
+		options: plugin.HubOptions{Now: clock.Now, Profiles: newProfileStore(), Random: func() float64 { return 0 }},
 	})
 	client := c.dial()
 	var streams []*stream
@@ -228,7 +226,7 @@ func history(t *testing.T, seed uint64, mode string) (trace []string) {
 					s.settle(randomReport(rng))
 				}
 			}
-			c.pass(clock, time.Duration(rng.IntN(10))*time.Second) // in all less than pods in flight are waited for
+			c.pass(clock, time.Duration(rng.IntN(10))*time.Second) // in all less than the ledger's Patience
 		}
 		pod := podOfDeployment(i, fmt.Sprint("web-", rng.IntN(3)))
 		state, feasible, status := c.attempt(pod, c.infos)
@@ -253,7 +251,7 @@ func history(t *testing.T, seed uint64, mode string) (trace []string) {
 	return trace
 }
 
-// randomReport is of a node with rooms in resources, or in pods alone.
+// randomReport returns a report with rooms in resources, or in pods alone.
 func randomReport(rng *rand.Rand) agent.Report {
 	r := measured(8*rng.Float64() - 1)
 	r.Allowance, r.K, r.Floored, r.Saturated = 3*rng.Float64(), 4*rng.Float64(), rng.IntN(4) == 0, rng.IntN(8) == 0
@@ -266,13 +264,13 @@ func randomReport(rng *rand.Rand) agent.Report {
 	return r
 }
 
-// TestDecisionsAreThoseOfReserve: what a cycle decides of each node, and Reserve, is
-// what package reserve says of the node's report, the pods in flight and the pod.
+// TestDecisionsAreThoseOfReserve: each decision of a cycle, and of Reserve, equals that of package
+// reserve for the node's report, the pods in flight and the pod.
 func TestDecisionsAreThoseOfReserve(t *testing.T) {
 	const nodes, workloads = 5, 6
 	for seed := range uint64(6) {
 		clock, rng := newClock(), rand.New(rand.NewPCG(seed, 11))
-		s, asks := newShelf(), map[string]reserve.Demand{}
+		s, asks := newProfileStore(), map[string]reserve.Demand{}
 		for i := range workloads {
 			p := profileOf(fmt.Sprint("web-", i), clock.Now(), 3*rng.Float64(), 12*gib*rng.Float64())
 			p.Status.Demand.CPU.Confidence = v1alpha1.FromRatio(float64(rng.IntN(17)) / 16)
@@ -293,7 +291,7 @@ func TestDecisionsAreThoseOfReserve(t *testing.T) {
 			r := randomReport(rng)
 			c.open(client, nodeName(i)).settle(r)
 			signals[i] = r.Signal()
-			signals[i].Pods, signals[i].Allowance = 0, 0 // the ledger has seen none run
+			signals[i].Pods, signals[i].Allowance = 0, 0 // the ledger has seen no pod run
 		}
 		for i := range 40 {
 			name := fmt.Sprint("web-", rng.IntN(workloads+1)) // one is unknown
@@ -325,12 +323,12 @@ func TestDecisionsAreThoseOfReserve(t *testing.T) {
 	}
 }
 
-// TestSmallRoomWakesSmallPods: of pods that wait, those are woken that a node has
-// room for now, be they younger than others.
+// TestSmallRoomWakesSmallPods: the waiting pods that fit a node's room now are woken, even if they are
+// younger than others.
 func TestSmallRoomWakesSmallPods(t *testing.T) {
 	clock := newClock()
 	heavy, light, stranger := podOfDeployment(1, "heavy"), podOfDeployment(2, "light"), podOfDeployment(3, "stranger")
-	c := deciding(t, clock, 1, newShelf(profileOf("heavy", clock.Now(), .5, 12*gib), profileOf("light", clock.Now(), .125, gib/4)), heavy, light, stranger)
+	c := deciding(t, clock, 1, newProfileStore(profileOf("heavy", clock.Now(), .5, 12*gib), profileOf("light", clock.Now(), .125, gib/4)), heavy, light, stranger)
 	s := c.open(c.dial(), nodeName(0))
 	report := func(avail, room float64) {
 		r := measured(avail)
@@ -358,7 +356,7 @@ func TestSmallRoomWakesSmallPods(t *testing.T) {
 			c.Unreserve(t.Context(), &cycleState{}, pod, nodeName(0))
 		}
 		if len(got) > 0 {
-			t.Errorf("with a room of %v also %v were woken", room, got)
+			t.Errorf("room %v: also woke %v", room, got)
 		}
 	}
 	woken(.05, .5, light)
@@ -366,18 +364,18 @@ func TestSmallRoomWakesSmallPods(t *testing.T) {
 	woken(.9, 8, heavy)
 }
 
-// TestMispredictionsDropAProfile: three nodes on which pods of a workload take something
-// else than they were told make it unknown until it is measured anew.
+// TestMispredictionsDropAProfile: mispredictions on three nodes make a workload unknown until it is
+// measured again.
 func TestMispredictionsDropAProfile(t *testing.T) {
 	clock := newClock()
 	probe := podOfDeployment(100, "web")
 	web := profileOf("web", clock.Now(), .125, gib/4)
-	s := newShelf(web)
+	s := newProfileStore(web)
 	c := deciding(t, clock, 4, s, probe)
 	client := c.dial()
 	streams := make([]*stream, 4)
-	told := known("web", .125, gib/4, 1)
-	c.workload(probe, told)
+	predicted := known("web", .125, gib/4, 1)
+	c.workload(probe, predicted)
 	for i := range streams {
 		streams[i] = c.open(client, nodeName(i))
 		streams[i].settle(measured(4))
@@ -390,7 +388,7 @@ func TestMispredictionsDropAProfile(t *testing.T) {
 		r := measured(4 + float64(node))
 		r.Mispredictions = []agent.Misprediction{{Pod: keyOf(pod), CPURatio: 1, MemoryRatio: 4}}
 		streams[node].settle(r)
-		r.Avail += .25 // it is told again
+		r.Avail += .25 // it is sent again
 		streams[node].settle(r)
 	}
 	misprediction(0, 0)
@@ -399,12 +397,12 @@ func TestMispredictionsDropAProfile(t *testing.T) {
 	misprediction(2, 77)
 	misprediction(1, 1)
 	if got := c.metric("spazio_profile_mispredictions_total") - mispredictions; got < 2 || got > 3 {
-		t.Errorf("%v mispredictions, want those of two nodes", got)
+		t.Errorf("got %v mispredictions, want those of two nodes", got)
 	}
-	c.workload(probe, told)
+	c.workload(probe, predicted)
 	clock.advance(11 * time.Minute)
 	misprediction(2, 2)
-	c.workload(probe, told) // the others were long ago
+	c.workload(probe, predicted) // the others were long ago
 	misprediction(3, 3)
 	r := measured(9)
 	r.Mispredictions = []agent.Misprediction{{Pod: keyOf(0), MemoryRatio: 3}}
@@ -413,12 +411,12 @@ func TestMispredictionsDropAProfile(t *testing.T) {
 	contradicted := plugin.WorkloadState{Workload: "default/Deployment/web", Source: "contradicted"}
 	c.workload(probe, contradicted)
 	if got := c.metric("spazio_profile_dropped_total") - dropped; got != 1 {
-		t.Errorf("%v profiles dropped", got)
+		t.Errorf("got %v dropped profiles", got)
 	}
 	if got := c.metric(`spazio_profile_error_ratio_count{resource="memory"}`) - ratio; got < 4 {
 		t.Errorf("%v ratios", got)
 	}
-	// The same again, measured before; then anew.
+	// The same again with an old measurement; then with a new one.
 	web.Status.Demand.Memory.SD = v1alpha1.Bytes(1)
 	s.put(web)
 	c.workload(probe, contradicted)
@@ -469,16 +467,16 @@ func TestCorrectedProfilesAreTrusted(t *testing.T) {
 	}
 }
 
-// TestAgentsAreTold: an agent hears what a pod that was bound is known to take, and
-// one whose stream is new what all its pods are.
-func TestAgentsAreTold(t *testing.T) {
+// TestAgentsGetDemands: an agent gets the profiled demand of each bound pod, and on a new stream that
+// of all its pods.
+func TestAgentsGetDemands(t *testing.T) {
 	clock := newClock()
 	bound, ended, stranger := podOfDeployment(1, "web"), podOfDeployment(2, "web"), podOfDeployment(3, "stranger")
 	for _, pod := range []*v1.Pod{bound, ended, stranger} {
 		pod.Spec.NodeName = nodeName(0)
 	}
 	ended.Status.ContainerStatuses = []v1.ContainerStatus{{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}}}
-	c := deciding(t, clock, 1, newShelf(profileOf("web", clock.Now(), .25, gib)), bound, ended, stranger)
+	c := deciding(t, clock, 1, newProfileStore(profileOf("web", clock.Now(), .25, gib)), bound, ended, stranger)
 	c.workload(bound, known("web", .25, gib, 1))
 	s := c.open(c.dial(), nodeName(0))
 	r := measured(4)
@@ -490,13 +488,13 @@ func TestAgentsAreTold(t *testing.T) {
 		received := make(chan *spaziov1.PodBound, 1)
 		go func() {
 			notice, err := s.Recv()
-			for err == nil && notice.GetPodBound().GetPod() != uint64(keyOf(pod)) { // one before may be sent twice
+			for err == nil && notice.GetPodBound().GetPod() != uint64(keyOf(pod)) { // an earlier notice may be sent twice
 				notice, err = s.Recv()
 			}
 			received <- notice.GetPodBound()
 		}()
 		var b *spaziov1.PodBound
-		c.eventually(fmt.Sprintf("the agent hears of pod %d", pod), func() bool {
+		c.eventually(fmt.Sprintf("the agent gets pod %d", pod), func() bool {
 			select {
 			case b = <-received:
 				return true
@@ -505,7 +503,7 @@ func TestAgentsAreTold(t *testing.T) {
 			}
 		})
 		if b.GetPod() != uint64(keyOf(pod)) || b.GetDemand().GetCpuCores() != .25 || b.GetDemand().GetMemoryBytes() != gib || b.GetDemand().GetCpuConfidence() != 1 {
-			t.Fatalf("heard %v, want the demand of pod %d", b, pod)
+			t.Fatalf("got notice %v, want the demand of pod %d", b, pod)
 		}
 	}
 	expectBind(1)
@@ -516,7 +514,7 @@ func TestAgentsAreTold(t *testing.T) {
 	}
 	c.PostBind(t.Context(), state, next, nodeName(0))
 	expectBind(4)
-	// A new stream begins with what the node's pods take, those in flight, too.
+	// A new stream begins with the demands of the node's pods, those in flight included.
 	late := podOfDeployment(5, "web")
 	late.Spec.NodeName = nodeName(0)
 	c.arrive(late)
@@ -527,10 +525,10 @@ func TestAgentsAreTold(t *testing.T) {
 	expectBind(5)
 }
 
-// TestSignatureTellsDemandsApart: pods share a result if they ask for the same.
-func TestSignatureTellsDemandsApart(t *testing.T) {
+// TestSignatureSeparatesDemands: pods share a result only if their demands are equal.
+func TestSignatureSeparatesDemands(t *testing.T) {
 	clock := newClock()
-	s := newShelf(profileOf("a", clock.Now(), .5, gib), profileOf("b", clock.Now(), .5, gib), profileOf("c", clock.Now(), .5, 2*gib))
+	s := newProfileStore(profileOf("a", clock.Now(), .5, gib), profileOf("b", clock.Now(), .5, gib), profileOf("c", clock.Now(), .5, 2*gib))
 	probe := podOfDeployment(0, "a")
 	c := deciding(t, clock, 1, s, probe)
 	c.workload(probe, known("a", .5, gib, 1))
@@ -550,14 +548,13 @@ func TestSignatureTellsDemandsApart(t *testing.T) {
 	}
 }
 
-// TestProfilesByMode: one that is but observed decides nothing, and what it would is
-// counted.
+// TestProfilesByMode: a profile in mode Observe decides nothing; its would-be decisions are counted.
 func TestProfilesByMode(t *testing.T) {
 	clock := newClock()
 	pod, probe := podOfDeployment(1, "web"), podOfDeployment(2, "other")
 	web := profileOf("web", clock.Now(), .125, 20*gib)
 	web.Spec.Mode = v1alpha1.Observe
-	s := newShelf(web, profileOf("other", clock.Now(), .125, 6*gib))
+	s := newProfileStore(web, profileOf("other", clock.Now(), .125, 6*gib))
 	c := deciding(t, clock, 1, s, pod, probe)
 	c.workload(pod, known("web", .125, 20*gib, 1))
 	r := measured(4)
@@ -569,14 +566,14 @@ func TestProfilesByMode(t *testing.T) {
 		t.Errorf("%v reservations would be refused, want 1", now-refuse)
 	}
 	if names := c.feasible(probe); len(names) == 0 { // beside a typical pod
-		t.Error("a profile that is but observed keeps another pod out")
+		t.Error("a profile in mode Observe refused another pod")
 	}
 	web.Spec.Mode = v1alpha1.On
 	s.put(web)
 	c.eventually("it decides", func() bool { return len(c.feasible(probe)) == 0 })
 }
 
-// demandsOf n workloads that all differ.
+// differing returns n different workload profiles.
 func differing(n int, at time.Time) (list []v1alpha1.WorkloadProfile) {
 	for i := range n {
 		list = append(list, profileOf(fmt.Sprint("web-", i), at, .063, float64(1+i)*gib/8))
@@ -584,7 +581,7 @@ func differing(n int, at time.Time) (list []v1alpha1.WorkloadProfile) {
 	return list
 }
 
-// TestManyClasses: beyond 64 kinds of waiting pods none waits beside room.
+// TestManyClasses: even beyond 64 demand classes of waiting pods, none waits beside room.
 func TestManyClasses(t *testing.T) {
 	const kinds = 100
 	clock := newClock()
@@ -594,7 +591,7 @@ func TestManyClasses(t *testing.T) {
 		pods[i] = podOfDeployment(i, fmt.Sprint("web-", i))
 		objects[i] = pods[i]
 	}
-	c := deciding(t, clock, 1, newShelf(differing(kinds, clock.Now())...), objects...)
+	c := deciding(t, clock, 1, newProfileStore(differing(kinds, clock.Now())...), objects...)
 	s := c.open(c.dial(), nodeName(0))
 	r := measured(-1)
 	r.Channels[0].Room, r.Channels[1].Room = 0, 0
@@ -606,14 +603,14 @@ func TestManyClasses(t *testing.T) {
 			t.Fatalf("%s fits on %v", pods[i].Name, names)
 		}
 	}
-	// The node has room for the first 40 kinds, pod by pod: whoever is woken goes
-	// there if it fits and is gone again.
+	// The node has room for the first 40 classes, one pod at a time: each woken pod goes there if it
+	// fits, and ends at once.
 	placed := map[string]bool{}
 	byName := map[string]*v1.Pod{}
 	for _, pod := range pods {
 		byName[pod.Name] = pod
 	}
-	r.Avail, r.Channels[0].Room, r.Channels[1].Room = 8, 1, 1.5*40.1/8/16 // give or take half
+	r.Avail, r.Channels[0].Room, r.Channels[1].Room = 8, 1, 1.5*40.1/8/16 // 50 % uncertainty
 	s.settle(r)
 	c.eventually("all that fit were there", func() bool {
 		clock.advance(10 * time.Millisecond)

@@ -28,7 +28,7 @@ import (
 
 const maxWait = 3 * time.Minute
 
-// busyCluster has nodes of so many cores, each with a report that never turns
+// busyCluster returns a cluster of nodes with so many cores, each with a report that never becomes
 // stale.
 func busyCluster(t *testing.T, clock *clock, wait time.Duration, cores []int64, pods ...runtime.Object) (*cluster, []*stream) {
 	s := setup{options: plugin.HubOptions{Now: clock.Now, Random: func() float64 { return 0 }}, objects: pods}
@@ -50,8 +50,7 @@ func busyCluster(t *testing.T, clock *clock, wait time.Duration, cores []int64, 
 	return c, streams
 }
 
-// busy is a report of a node whose CPU is full and whose memory holds so many
-// pods more.
+// busy returns a report of a node whose CPU is full and whose memory holds so many more pods.
 func busy(avail, memory float64, running ...reserve.PodKey) agent.Report {
 	return agent.Report{
 		Avail: avail, Saturated: true, Limiting: agent.CPU, Pods: running,
@@ -61,12 +60,12 @@ func busy(avail, memory float64, running ...reserve.PodKey) agent.Report {
 	}
 }
 
-// refused tries a pod in vain and waits until that it waits for room is known.
+// refused tries a pod, expects a refusal, and waits until the plugin counts it as waiting for room.
 func (c *cluster) refused(pods ...*v1.Pod) {
 	c.t.Helper()
 	for _, pod := range pods {
 		if node, status := c.schedule(pod, c.infos); node != "" {
-			c.t.Fatalf("%s went to %s: %v", pod.Name, node, status)
+			c.t.Fatalf("%s: got node %s: %v", pod.Name, node, status)
 		}
 		c.eventually("the pod waits for room", func() bool {
 			e, err := c.hub.Explain(string(pod.UID))
@@ -75,13 +74,13 @@ func (c *cluster) refused(pods ...*v1.Pod) {
 	}
 }
 
-// last is the status of results: Kubernetes 1.36 and later have one before it.
+// last returns the status of results: Kubernetes 1.36 and later return another value before it.
 func last(results ...any) *fwk.Status {
 	status, _ := results[len(results)-1].(*fwk.Status)
 	return status
 }
 
-// bind ends the cycle of a pod that got a node, as the scheduler and the API do.
+// bind ends the cycle of a pod with a node, as the scheduler and the API do.
 func (c *cluster) bind(state fwk.CycleState, pod *v1.Pod, node string) {
 	c.t.Helper()
 	ctx := context.Background()
@@ -101,7 +100,7 @@ func (c *cluster) bind(state fwk.CycleState, pod *v1.Pod, node string) {
 	c.PostBind(ctx, state, pod, node)
 }
 
-// place is a whole cycle with its bind.
+// place runs a whole cycle, including the bind.
 func (c *cluster) place(pod *v1.Pod) string {
 	c.t.Helper()
 	state, feasible, status := c.attempt(pod, c.infos)
@@ -120,8 +119,8 @@ func (c *cluster) place(pod *v1.Pod) string {
 	return best
 }
 
-// An overdue pod whose image is not there keeps its node's place from nobody: the next
-// one comes, and the one after it waits for that one's end.
+// An overdue pod whose image cannot be pulled does not block its node's place: the next one is
+// admitted, and the one after it waits for that one's end.
 func TestOverduePodThatNeverStarts(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{4})
@@ -133,7 +132,7 @@ func TestOverduePodThatNeverStarts(t *testing.T) {
 	c.eventually("the first is woken", func() bool { return c.woken()["pod-0"] })
 	c.place(pods[0])
 	if _, feasible, _ := c.attempt(pods[1], c.infos); len(feasible) > 0 {
-		t.Fatal("two overdue pods are on the node")
+		t.Fatal("got two overdue pods on the node")
 	}
 	stalled, err := c.client.CoreV1().Pods(pods[0].Namespace).Get(t.Context(), pods[0].Name, metav1.GetOptions{})
 	if err != nil {
@@ -143,19 +142,19 @@ func TestOverduePodThatNeverStarts(t *testing.T) {
 	c.update(stalled)
 	c.eventually("the second is woken", func() bool { return c.woken()["pod-1"] })
 	if node := c.place(pods[1]); node != nodeName(0) {
-		t.Errorf("the second went to %q", node)
+		t.Errorf("second pod: got node %q", node)
 	}
 	if s := c.state(nodeName(0)); s.Overdue != 1 || s.Stalled != 1 {
-		t.Errorf("%+v, want one overdue pod beside the stalled one", s)
+		t.Errorf("got %+v, want one overdue pod beside the stalled one", s)
 	}
 	if _, feasible, _ := c.attempt(pods[2], c.infos); len(feasible) > 0 {
 		t.Error("the third did not wait")
 	}
 }
 
-// A pod that was refused for want of room for maxWait is woken and goes to the
-// node with most of it, negative as it is, and the next one elsewhere: one at a
-// time is on a node of few cores, until it is gone.
+// A pod that was refused for lack of room for maxWait is woken and goes to the node with the most room,
+// even if it is negative, and the next one to another node: a node with few cores takes one at a time,
+// until it is gone.
 func TestOverduePodsAreAdmitted(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{4, 4, 4})
@@ -177,47 +176,47 @@ func TestOverduePodsAreAdmitted(t *testing.T) {
 		t.Error("admitted before maxWait")
 	}
 	clock.advance(time.Second)
-	c.eventually("as many are woken as there are places", func() bool { return len(c.peek()) == 2 })
+	c.eventually("as many pods are woken as there are places", func() bool { return len(c.peek()) == 2 })
 	if diff := cmp.Diff(map[string]bool{"pod-0": true, "pod-1": true}, c.woken()); diff != "" {
 		t.Errorf("woken (-want +got):\n%s", diff)
 	}
 	e, err := c.hub.Explain("default/pod-0")
 	if err != nil || !e.Overdue || e.OverdueSince == nil || clock.Now().Sub(*e.OverdueSince) > time.Minute {
-		t.Errorf("explained as %+v, %v", e, err)
+		t.Errorf("got explanation %+v, %v", e, err)
 	}
 	if node := c.place(pods[0]); node != nodeName(1) {
-		t.Errorf("the first went to %s, not where most room is", node)
+		t.Errorf("first pod: got node %s, want the one with the most room", node)
 	}
 	if node := c.place(pods[1]); node != nodeName(0) {
-		t.Errorf("the second went to %s", node)
+		t.Errorf("second pod: got node %s", node)
 	}
 	if _, feasible, status := c.attempt(pods[2], c.infos); len(feasible) > 0 {
-		t.Errorf("the third may go to %s", feasible[0].Node().Name)
+		t.Errorf("third pod: got feasible node %s", feasible[0].Node().Name)
 	} else if !strings.Contains(strings.Join(status.Reasons(), " "), "saturated") {
-		t.Errorf("the third: %v", status.Reasons())
+		t.Errorf("third pod: got reasons %v", status.Reasons())
 	}
 	if n := c.metric("spazio_overdue_admissions_total") - admissions; n != 2 {
-		t.Errorf("%g admissions are counted", n)
+		t.Errorf("got %g counted admissions", n)
 	}
 	for range 2 {
 		if event := <-c.events; !strings.Contains(event, "OverdueAdmission No node had measured room for 3m0s: bound to node-000") {
 			t.Errorf("event %q", event)
 		}
 	}
-	// It is there when a report lists it, too, and no longer when it is gone.
+	// It counts when a report lists it, too, and no longer when it is gone.
 	streams[1].settle(busy(-1, 10, keyOf(0)))
 	if s := c.state(nodeName(1)); s.Overdue != 1 || s.OverduePlaces != 0 {
-		t.Errorf("a node with an overdue pod that runs: %+v", s)
+		t.Errorf("node with a running overdue pod: got %+v", s)
 	}
 	c.woken()
 	c.delete(pods[0])
 	c.eventually("the third is woken when the first is gone", func() bool { return c.peek()["pod-2"] })
 	if node := c.place(pods[2]); node != nodeName(1) {
-		t.Errorf("the third went to %s", node)
+		t.Errorf("third pod: got node %s", node)
 	}
 }
 
-// Larger nodes take more at a time, but not more than slow start lets through.
+// Larger nodes take more at a time, but not more than slow start admits.
 func TestOverduePodsOnLargeNodes(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{48})
@@ -229,8 +228,9 @@ func TestOverduePodsOnLargeNodes(t *testing.T) {
 	c.arrive(pods...)
 	c.refused(pods...)
 	clock.advance(maxWait)
-	// Of a pod a core in flight, which is slow start's line, two are free. Daemons come after the wait,
-	// for what does not start for the ledger's Patience leaves the line.
+	// With one pod per core in flight, the slow-start limit, two places are free. The DaemonSet pods
+	// come after the wait, since pods that do not start within the ledger's Patience no longer count
+	// against slow start.
 	daemons := make([]*v1.Pod, 46)
 	for i := range daemons {
 		daemons[i] = newPod(100+i, func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} })
@@ -244,16 +244,16 @@ func TestOverduePodsOnLargeNodes(t *testing.T) {
 	c.place(pods[0])
 	c.place(pods[1])
 	if node, _ := c.schedule(pods[2], c.infos); node != "" {
-		t.Error("a 49th pod in flight to 48 cores of which no report has listed any")
+		t.Error("got a 49th pod in flight to 48 cores without a confirmed pod")
 	}
 	streams[0].settle(busy(-3, 100, keyOf(0), keyOf(1)))
 	c.place(pods[2])
 	if node, _ := c.schedule(pods[3], c.infos); node != "" {
-		t.Error("a fourth overdue pod on 48 cores")
+		t.Error("got a fourth overdue pod on 48 cores")
 	}
 }
 
-// Two schedulers' cycles, or two of one, may choose the same place.
+// Two schedulers' cycles, or two of one scheduler, may choose the same place.
 func TestOverduePlaceIsTakenOnce(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{4})
@@ -269,27 +269,26 @@ func TestOverduePlaceIsTakenOnce(t *testing.T) {
 		t.Fatal(status.AsError())
 	}
 	if status := c.Reserve(ctx, second, pods[1], nodeName(0)); status.IsSuccess() {
-		t.Error("the place was given twice")
+		t.Error("the place was granted twice")
 	}
 	c.Unreserve(ctx, first, pods[0], nodeName(0))
 	if got := c.state(nodeName(0)).OverduePlaces; got != 1 {
-		t.Errorf("%d places after the bind failed", got)
+		t.Errorf("got %d places after the failed bind", got)
 	}
 	third, feasible, _ := c.attempt(pods[1], c.infos)
 	if len(feasible) != 1 {
-		t.Fatal("the place was not given back")
+		t.Fatal("the place was not released")
 	}
 	streams[0].settle(agent.Report{Avail: 5})
 	if status := c.Reserve(ctx, third, pods[1], nodeName(0)); !status.IsSuccess() {
 		t.Fatal(status.AsError())
 	}
 	if status := last(c.PreBindPreFlight(ctx, third, pods[1], nodeName(0))); !status.IsSkip() {
-		t.Error("a pod that found room after all is marked as overdue")
+		t.Error("a pod that found room is marked as overdue")
 	}
 }
 
-// A node that has room goes before any that has none, and takes the pod like any
-// other.
+// A node with room is preferred to any without, and the pod is then not overdue.
 func TestOverduePodTakesRoomFirst(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{4, 4})
@@ -301,15 +300,14 @@ func TestOverduePodTakesRoomFirst(t *testing.T) {
 	clock.advance(maxWait)
 	streams[1].settle(agent.Report{Avail: 1})
 	if node := c.place(pod); node != nodeName(1) {
-		t.Errorf("went to %s", node)
+		t.Errorf("got node %s", node)
 	}
 	if s := c.state(nodeName(1)); s.Overdue != 0 {
 		t.Errorf("a pod that found room counts as overdue: %+v", s)
 	}
 }
 
-// A restarted scheduler knows from the API since when pods wait, and which were
-// bound without room.
+// A restarted scheduler learns from the API since when pods wait, and which were bound without room.
 func TestOverdueSurvivesRestart(t *testing.T) {
 	clock := newClock()
 	waited := func(since time.Duration, kind v1.PodConditionType, status v1.ConditionStatus) func(*v1.Pod) {
@@ -335,23 +333,23 @@ func TestOverdueSurvivesRestart(t *testing.T) {
 	streams[0].settle(busy(-1, 10, keyOf(9)))
 	streams[1].settle(busy(-3, 10))
 	if s := c.state(nodeName(0)); s.Overdue != 1 || s.OverduePlaces != 0 {
-		t.Errorf("a node with an overdue pod from before: %+v", s)
+		t.Errorf("node with an overdue pod from before: got %+v", s)
 	}
 	if e, err := c.hub.Explain("default/pod-9"); err != nil || !e.Overdue {
-		t.Errorf("explained as %+v, %v", e, err)
+		t.Errorf("got explanation %+v, %v", e, err)
 	}
 	for _, pod := range others {
 		if _, feasible, _ := c.attempt(pod, c.infos); len(feasible) > 0 {
-			t.Errorf("%s is taken for overdue", pod.Name)
+			t.Errorf("%s counts as overdue", pod.Name)
 		}
 	}
 	if node := c.place(old); node != nodeName(1) {
-		t.Errorf("went to %s", node)
+		t.Errorf("got node %s", node)
 	}
 }
 
-// Pods that other plugins refuse all nodes do not wait for room.
-func TestOthersRefusalsAreNoWait(t *testing.T) {
+// Pods that other plugins refuse everywhere do not wait for room.
+func TestRefusalsByOtherPluginsAreNoWait(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{4})
 	streams[0].settle(busy(-3, 10))
@@ -359,13 +357,13 @@ func TestOthersRefusalsAreNoWait(t *testing.T) {
 	c.arrive(pod)
 	c.refused(pod)
 	clock.advance(maxWait / 2)
-	c.attempt(pod, nil) // no node passes the filters before
+	c.attempt(pod, nil) // no node passes the earlier filters
 	if _, feasible, _ := c.attempt(pod, c.infos); len(feasible) > 0 {
 		t.Error("admitted early")
 	}
 	clock.advance(maxWait / 2)
 	if _, feasible, _ := c.attempt(pod, c.infos); len(feasible) > 0 {
-		t.Error("the time in which other plugins refused it counts as a wait for room")
+		t.Error("the time of refusals by other plugins counts as a wait for room")
 	}
 	clock.advance(maxWait / 2)
 	c.eventually("it is woken", func() bool { return c.peek()["pod-0"] })
@@ -388,7 +386,7 @@ func TestPodsMayWaitForEver(t *testing.T) {
 	}
 }
 
-// The mark is worth a bind: a pod that can't be marked is not bound.
+// A pod is not bound unless its overdue mark could be written.
 func TestOverdueMark(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{4, 4})
@@ -412,7 +410,7 @@ func TestOverdueMark(t *testing.T) {
 		t.Errorf("mark (-want +got):\n%s", diff)
 	}
 	if room := conditionOf(t, got, "spazio-scheduler.github.io/waits-for-room"); room.Status == v1.ConditionTrue {
-		t.Errorf("a pod with a node waits for room: %+v", room)
+		t.Errorf("pod with a node: got condition %+v", room)
 	}
 	missing := newPod(7)
 	c.arrive(missing)
@@ -421,14 +419,14 @@ func TestOverdueMark(t *testing.T) {
 	streams[1].settle(busy(-3, 10))
 	state, feasible, status := c.attempt(missing, c.infos)
 	if len(feasible) != 1 {
-		t.Fatalf("%d nodes take the overdue pod: %v", len(feasible), status)
+		t.Fatalf("got %d feasible nodes for the overdue pod: %v", len(feasible), status)
 	}
 	if status := c.Reserve(t.Context(), state, missing, nodeName(1)); !status.IsSuccess() {
 		t.Fatal(status.AsError())
 	}
 	c.delete(missing)
 	if status := c.PreBind(t.Context(), state, missing, nodeName(1)); status.IsSuccess() {
-		t.Error("a pod that is not there is marked")
+		t.Error("a deleted pod was marked")
 	}
 }
 
@@ -443,9 +441,9 @@ func conditionOf(t *testing.T, pod *v1.Pod, kind v1.PodConditionType) v1.PodCond
 	return v1.PodCondition{}
 }
 
-// TestWaitOutlivesTheScheduler: since when a pod waits for room is written into its status once
-// it has waited for a quarter of maxWait, so that the scheduler that leads next lets it in at the
-// same time, whatever words either uses; and is taken off when the pod has a node.
+// TestWaitOutlivesTheScheduler: the start of a pod's wait for room is written into its status after a
+// quarter of maxWait, so that the next leader admits it at the same time, whatever text either uses;
+// the condition is cleared when the pod gets a node.
 func TestWaitOutlivesTheScheduler(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{4})
@@ -470,7 +468,7 @@ func TestWaitOutlivesTheScheduler(t *testing.T) {
 	clock.advance(time.Second)
 	c.eventually("the pod is marked", func() bool { return room().Status == v1.ConditionTrue })
 	if got := room().LastTransitionTime.Time; got.Sub(began).Abs() > time.Second {
-		t.Errorf("waits since %v, want %v", got, began)
+		t.Errorf("got wait since %v, want %v", got, began)
 	}
 
 	marked, err := c.client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
@@ -482,15 +480,15 @@ func TestWaitOutlivesTheScheduler(t *testing.T) {
 	next.refused(marked)
 	clock.advance(maxWait * 3 / 4)
 	if node := next.place(marked); node != nodeName(0) {
-		t.Errorf("the next scheduler places it on %q", node)
+		t.Errorf("next scheduler: got node %q", node)
 	}
 
 	streams[0].settle(agent.Report{Avail: 1})
 	if node := c.place(pod); node != nodeName(0) {
-		t.Fatalf("went to %q", node)
+		t.Fatalf("got node %q", node)
 	}
 	if got := room(); got.Status != v1.ConditionFalse {
-		t.Errorf("a pod with a node: %+v", got)
+		t.Errorf("pod with a node: got %+v", got)
 	}
 }
 

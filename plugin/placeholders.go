@@ -12,7 +12,7 @@ import (
 // placeholders holds which pods are placeholders: pods that run nothing and hold room on
 // their node for others to come, as the slots of a test bed do. A pod is one only while
 // the status of a Testbed names its UID, which the controller of Testbeds alone may write.
-// Labels, annotations and owner references prove nothing: whoever makes a pod writes them.
+// Labels, annotations and owner references prove nothing: the creator of a pod writes them.
 // Safe for concurrent use.
 type placeholders struct {
 	// change is held while a pod is taken in or forgotten, and while the pods that a status

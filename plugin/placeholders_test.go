@@ -32,7 +32,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// testbeds are the part of an API server that holds Testbeds.
+// testbeds are the part of an API server that stores Testbeds.
 type testbeds struct {
 	mu      sync.Mutex
 	missing error
@@ -58,7 +58,7 @@ func (s *testbeds) List(metav1.ListOptions) (runtime.Object, error) {
 func (s *testbeds) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.SendInitialEvents != nil { // as an API server that does not know it
+	if o.SendInitialEvents != nil { // as an API server without support for it
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil)
 	}
 	if s.missing != nil {
@@ -71,8 +71,8 @@ func (s *testbeds) Watch(o metav1.ListOptions) (watch.Interface, error) {
 
 const bedVersion = "testbed.spazio-scheduler.github.io/v1alpha1"
 
-// name has the status of a Testbed name pods as its placeholders. Its slots are of so many
-// units by what the room says, or one each if units is nil.
+// name makes a Testbed's status list pods as its placeholders. Each slot has the given units by its
+// size, or one if units is nil.
 func (s *testbeds) name(bed types.UID, units any, pods ...types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *testbeds) remove(bed types.UID) {
 	}
 }
 
-// lose has the API server answer everything with an error.
+// lose makes the API server answer everything with an error.
 func (s *testbeds) lose(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,12 +137,12 @@ func uidsOf(from, to int) (uids []types.UID) {
 	return uids
 }
 
-// optsOut is what the pods of a Testbed's controller have besides.
+// optsOut sets what the pods of a Testbed's controller have in addition.
 func optsOut(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} }
 
-// allMarks are the labels, annotations and owner references that any program of ours, or
-// Kubernetes for one of our decisions, reads of a pod. Those that move a pod out of the
-// way of scheduling are among them, a static pod's mirror apart: kubelet runs no such pod.
+// allMarks are the labels, annotations and owner references that our programs, or Kubernetes for one of
+// our decisions, read from a pod, those that exempt a pod from scheduling included. A static pod's
+// mirror is excluded: kubelet runs no such pod.
 func allMarks(bed string) func(*v1.Pod) {
 	const group = "testbed.spazio-scheduler.github.io/"
 	const own = "spazio-scheduler.github.io/"
@@ -165,9 +165,9 @@ func allMarks(bed string) func(*v1.Pod) {
 	}
 }
 
-// TestMarksOfAPodMoveNoRoom: pods with every mark of ours count as pods without any do,
-// with the test-bed component and without.
-func TestMarksOfAPodMoveNoRoom(t *testing.T) {
+// TestMarksOfAPodDoNotAffectRoom: pods with all of our marks count as pods without any, with the
+// test-bed component and without it.
+func TestMarksOfAPodDoNotAffectRoom(t *testing.T) {
 	const pods, bed = 50, "bed"
 	course := func(t *testing.T, options plugin.HubOptions, edits ...func(*v1.Pod)) (rooms []plugin.NodeState) {
 		c := newCluster(t, setup{nodes: 1, options: options})
@@ -194,7 +194,7 @@ func TestMarksOfAPodMoveNoRoom(t *testing.T) {
 			return l.Bound+l.Held == pods && n.InFlight+n.Held >= pods
 		})
 		note()
-		for range 2 { // reported, and reported again
+		for range 2 { // a report and its repetition
 			var listed []reserve.PodKey
 			for i := range pods {
 				listed = append(listed, keyOf(i))
@@ -212,7 +212,7 @@ func TestMarksOfAPodMoveNoRoom(t *testing.T) {
 	}
 	plain := course(t, plugin.HubOptions{})
 	if free := plain[1].Free; free != 200-pods {
-		t.Fatalf("%v free beside %d pods that no report lists", free, pods)
+		t.Fatalf("got %v free beside %d pods that no report lists", free, pods)
 	}
 	theirs := &testbeds{}
 	theirs.name(bed, "1e6", uidsOf(1000, 1010)...)
@@ -223,8 +223,8 @@ func TestMarksOfAPodMoveNoRoom(t *testing.T) {
 			}
 		})
 	}
-	// Every key that our sources name, as a label and as an annotation, with each value that
-	// means something anywhere.
+	// Every key that our sources contain, as a label and as an annotation, with each value that has a
+	// meaning anywhere.
 	for _, value := range []string{"placeholder", "slot", "true", "1e6", bed, "DaemonSet/d"} {
 		t.Run("all keys are "+value, func(t *testing.T) {
 			marks := make(map[string]string)
@@ -249,11 +249,11 @@ func TestMarksOfAPodMoveNoRoom(t *testing.T) {
 	}
 }
 
-// keysOfOurs returns the keys of labels and annotations that our sources name.
+// keysOfOurs returns the keys of labels and annotations in our sources.
 func keysOfOurs(t *testing.T) []string {
 	t.Helper()
 	if _, err := os.Stat("../go.work"); err != nil {
-		t.Skip("the sources of the other modules are not here")
+		t.Skip("the sources of the other modules are missing")
 	}
 	whole := regexp.MustCompile(`"((?:[a-z-]+\.)?spazio-scheduler\.github\.io/[a-z0-9-]+)"`)
 	part := regexp.MustCompile(`(?:Prefix|Group) \+ "/?([a-z0-9-]+)"`)
@@ -274,16 +274,16 @@ func keysOfOurs(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sure := range []string{config.DefaultOptOut, profiles.WorkloadAnnotation, string(plugin.OverdueCondition)} {
-		if !keys[sure] {
-			t.Fatalf("%s is not among the keys found: %v", sure, keys)
+	for _, required := range []string{config.DefaultOptOut, profiles.WorkloadAnnotation, string(plugin.OverdueCondition)} {
+		if !keys[required] {
+			t.Fatalf("%s is not among the keys found: %v", required, keys)
 		}
 	}
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// TestPlaceholdersHoldRoom: from when a status names them, or from their bind if that comes
-// later, to their deletion. Until it does, each is a pod like any other.
+// TestPlaceholdersHoldRoom from the moment a status names them, or from their bind if that is later,
+// until their deletion. Before that, each is an ordinary pod.
 func TestPlaceholdersHoldRoom(t *testing.T) {
 	beds := &testbeds{}
 	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Testbeds: beds}})
@@ -296,12 +296,12 @@ func TestPlaceholdersHoldRoom(t *testing.T) {
 			return got.Held == held && got.InFlight == inFlight
 		})
 		if got := c.state(nodeName(0)).Free; got != free {
-			t.Errorf("%v free with %v held and %v in flight, want %v", got, held, inFlight, free)
+			t.Errorf("got %v free with %v held and %v in flight, want %v", got, held, inFlight, free)
 		}
 	}
 	beds.name("bed", nil, podUID(0))
 	c.eventually("the first is named", func() bool { return c.hub.Placeholder(podUID(0)) })
-	for i := range 4 { // more than slow start would ever let in at once
+	for i := range 4 { // more than slow start admits at once
 		pod := newPod(i, optsOut)
 		if node, st := c.schedule(pod, c.infos); node != nodeName(0) {
 			t.Fatalf("placeholder %d: %v", i, st)
@@ -314,9 +314,9 @@ func TestPlaceholdersHoldRoom(t *testing.T) {
 	beds.name("bed", nil, uidsOf(0, 4)...)
 	holds(4, 0, 6)
 	if got := c.hub.Ledger(); got.Held != 4 || got.Assumed+got.Bound+got.Confirmed != 0 {
-		t.Errorf("the ledger has %+v", got)
+		t.Errorf("got ledger %+v", got)
 	}
-	// The size is the Testbed's; one that makes no sense is one pod's.
+	// The size is the Testbed's; an invalid size counts as one pod.
 	for _, size := range []struct {
 		units any
 		held  float64
@@ -327,11 +327,11 @@ func TestPlaceholdersHoldRoom(t *testing.T) {
 	beds.name("bed", "2375m", uidsOf(0, 4)...)
 	holds(9.5, 0, .5)
 	if _, st := c.schedule(newPod(11), c.infos); st.IsSuccess() {
-		t.Error("a pod took room that placeholders hold")
+		t.Error("a pod got room that placeholders hold")
 	}
 	if e, err := c.hub.Explain(string(podUID(3))); err != nil || e.State != plugin.PodPlaceholder || e.Node != nodeName(0) ||
 		e.Nodes[0].Held != 9.5 || e.Nodes[0].Reason != "no room" {
-		t.Errorf("explained as %+v, %v", e, err)
+		t.Errorf("got explanation %+v, %v", e, err)
 	}
 	last := newPod(3, optsOut, onNode(nodeName(0)))
 	last.Status.Phase = v1.PodFailed
@@ -344,8 +344,8 @@ func TestPlaceholdersHoldRoom(t *testing.T) {
 	}
 }
 
-// TestPodThatIsNoLongerNamed is one like any other, and the other way round: another set is
-// named, the Testbed goes, or Testbeds are no longer to be read.
+// TestPodThatIsNoLongerNamed becomes an ordinary pod, and the reverse: another set is named, the
+// Testbed is deleted, or Testbeds are no longer readable.
 func TestPodThatIsNoLongerNamed(t *testing.T) {
 	beds := &testbeds{}
 	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Testbeds: beds}})
@@ -366,8 +366,7 @@ func TestPodThatIsNoLongerNamed(t *testing.T) {
 	}
 }
 
-// TestHeldRoomSurvivesARestart: what the API has is all that is needed, also of a node
-// whose own event is late.
+// TestHeldRoomSurvivesARestart: the API's objects suffice, even if a node's own event is late.
 func TestHeldRoomSurvivesARestart(t *testing.T) {
 	var objects []runtime.Object
 	for i := range 6 {
@@ -383,8 +382,8 @@ func TestHeldRoomSurvivesARestart(t *testing.T) {
 	}
 }
 
-// TestHeldRoomWakesWhoWaits when it is given back.
-func TestHeldRoomWakesWhoWaits(t *testing.T) {
+// TestHeldRoomWakesPods when it is released.
+func TestHeldRoomWakesPods(t *testing.T) {
 	beds := &testbeds{}
 	beds.name("bed", "4", podUID(1))
 	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Testbeds: beds}})
@@ -394,14 +393,14 @@ func TestHeldRoomWakesWhoWaits(t *testing.T) {
 	waiting := newPod(2)
 	c.arrive(waiting)
 	if _, st := c.schedule(waiting, c.infos); st.IsSuccess() {
-		t.Fatal("a pod took room that a placeholder holds")
+		t.Fatal("a pod got room that a placeholder holds")
 	}
 	c.woken()
 	c.delete(newPod(1))
 	c.eventually("it is woken", func() bool { return c.peek()[waiting.Name] })
 }
 
-// nextPlaceholders returns the placeholders that the next notice lists, and fails if it lists none.
+// nextPlaceholders returns the placeholders of the next notice, and fails the test if it lists none.
 func (s *stream) nextPlaceholders() []reserve.PodKey {
 	s.c.t.Helper()
 	notice, err := s.Recv()
@@ -415,14 +414,14 @@ func (s *stream) nextPlaceholders() []reserve.PodKey {
 	return placeholders
 }
 
-// awaitPlaceholders takes notices of placeholders until one is as wanted: those of changes that
-// follow each other may be one.
+// awaitPlaceholders reads notices of placeholders until one is as wanted: one notice may cover several
+// changes.
 func (s *stream) awaitPlaceholders(want ...reserve.PodKey) {
 	s.c.t.Helper()
 	for {
 		got := s.nextPlaceholders()
 		if !slices.IsSorted(got) {
-			s.c.t.Errorf("placeholders %v are not sorted", got)
+			s.c.t.Errorf("got unsorted placeholders %v", got)
 		}
 		if slices.Equal(got, want) {
 			return
@@ -430,8 +429,8 @@ func (s *stream) awaitPlaceholders(want ...reserve.PodKey) {
 	}
 }
 
-// TestAgentIsSentPlaceholders: all of them when its stream begins, and at each change; of
-// other nodes' placeholders never, and of none where there never were any.
+// TestAgentIsSentPlaceholders: an agent gets all of them when its stream begins and at each change,
+// never those of other nodes, and no notice if there never were any.
 func TestAgentIsSentPlaceholders(t *testing.T) {
 	beds := &testbeds{}
 	beds.name("bed", nil, podUID(1), podUID(2), podUID(4))
@@ -445,35 +444,36 @@ func TestAgentIsSentPlaceholders(t *testing.T) {
 	s.awaitPlaceholders(keyOf(1), keyOf(2))
 	other := c.open(client, nodeName(1))
 	other.settle(agent.Report{Avail: 3})
-	// A swap: the placeholder goes, a pod comes in its place. The agent is notified of that pod, too.
+	// A swap: the placeholder is deleted, and a pod replaces it. The agent is notified of that pod,
+	// too.
 	c.delete(newPod(1))
 	s.awaitPlaceholders(keyOf(2))
 	late := newPod(4, onNode(nodeName(0)))
 	c.create(late)
 	s.awaitPlaceholders(keyOf(2), keyOf(4))
-	c.PostBind(t.Context(), &cycleState{}, late, nodeName(0)) // comes after the API's word
-	c.update(late)                                            // no news
+	c.PostBind(t.Context(), &cycleState{}, late, nodeName(0)) // after the API's event
+	c.update(late)                                            // without a further notice
 	c.create(newPod(5, onNode(nodeName(0))))
 	if notice, err := s.Recv(); err != nil || reserve.PodKey(notice.GetPodBound().GetPod()) != keyOf(5) {
-		t.Errorf("heard %v, %v, want that pod 5 was bound and of no placeholder besides", notice, err)
+		t.Errorf("got notice %v, %v, want the bind of pod 5 and no placeholder", notice, err)
 	}
 	c.delete(newPod(2))
 	c.delete(late)
 	s.awaitPlaceholders()
-	// The agent of a node that had placeholders is notified that none is left.
+	// The agent of a node that had placeholders is notified when none is left.
 	again := c.open(client, nodeName(0))
 	again.next = s.next
 	again.settle(agent.Report{Avail: 4})
 	again.awaitPlaceholders()
-	// The other's first notice is of its first pod.
+	// The other agent's first notice is of its first pod.
 	c.create(newPod(6, onNode(nodeName(1))))
 	if notice, err := other.Recv(); err != nil || reserve.PodKey(notice.GetPodBound().GetPod()) != keyOf(6) {
-		t.Errorf("the other heard %v, %v", notice, err)
+		t.Errorf("other agent: got %v, %v", notice, err)
 	}
 }
 
-// TestPlaceholdersOfASlowReader: however often they change, its newest set takes the place of
-// those before it, and the stream goes on.
+// TestPlaceholdersOfASlowReader: however often they change, the newest set replaces unsent ones, and
+// the stream continues.
 func TestPlaceholdersOfASlowReader(t *testing.T) {
 	const most = 300
 	beds := &testbeds{}
@@ -492,9 +492,9 @@ func TestPlaceholdersOfASlowReader(t *testing.T) {
 	s.settle(agent.Report{Avail: 4})
 }
 
-// TestPlaceholdersOfANodeThatGoes: its room is held as long as its placeholders are there, and
-// nothing is left when they are gone.
-func TestPlaceholdersOfANodeThatGoes(t *testing.T) {
+// TestPlaceholdersOfADeletedNode: its room is held until its placeholders are deleted, and then nothing
+// remains.
+func TestPlaceholdersOfADeletedNode(t *testing.T) {
 	clock := newClock()
 	beds := &testbeds{}
 	beds.name("bed", "2", podUID(1), podUID(2))

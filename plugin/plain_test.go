@@ -9,10 +9,10 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 )
 
-// TestOnlyPlainPodsAreRefusedUnseen: a full cluster refuses a pod that asks
-// nothing of a node at once; any other has to be shown the nodes, or it would
-// not become known which of them others refuse it.
-func TestOnlyPlainPodsAreRefusedUnseen(t *testing.T) {
+// TestOnlyUnconstrainedPodsAreRefusedAtOnce: a full cluster refuses a pod without constraints on its
+// node in PreFilter; any other pod goes through Filter, so that the plugin learns which nodes other
+// plugins refuse.
+func TestOnlyUnconstrainedPodsAreRefusedAtOnce(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 0})
 	cpu := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
@@ -55,16 +55,15 @@ func TestOnlyPlainPodsAreRefusedUnseen(t *testing.T) {
 	} {
 		_, status := c.PreFilter(t.Context(), &cycleState{}, newPod(0, test.edit), c.infos)
 		if status.IsRejected() != test.plain {
-			t.Errorf("%s: refused unseen %v, want %v", name, status.IsRejected(), test.plain)
+			t.Errorf("%s: got refused in PreFilter %v, want %v", name, status.IsRejected(), test.plain)
 		}
 	}
 }
 
-// TestEachNodeHasItsPods: a pod that one of many nodes was refused alone waits
-// for that one.
+// TestEachNodeHasItsPods: a pod that fits only one of many nodes waits for that one.
 func TestEachNodeHasItsPods(t *testing.T) {
 	const nodes = 130
-	c := newCluster(t, patient(nodes))
+	c := newCluster(t, withoutRetry(nodes))
 	client := c.dial()
 	streams := make([]*stream, nodes)
 	for i := range streams {
@@ -95,7 +94,7 @@ func TestEachNodeHasItsPods(t *testing.T) {
 			t.Fatal(status)
 		}
 		if got := c.woken(); len(got) != 1 {
-			t.Errorf("%s rose and woke %v", nodeName(i), got)
+			t.Errorf("more room on %s woke %v", nodeName(i), got)
 		}
 	}
 }

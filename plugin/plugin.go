@@ -69,7 +69,7 @@ func (p *spazio) exempt(pod *v1.Pod) bool {
 // rise between the two is seen either here or by the waker.
 //
 // It decides what Filter would for all nodes at once, so that the framework need not visit nodes
-// in vain: if all have room, Filter is skipped; if none has, the pod is refused with the counts
+// needlessly: if all have room, Filter is skipped; if none has, the pod is refused with the counts
 // that the event would have shown; if few have, the others are left out.
 func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	h := p.hub
@@ -116,7 +116,7 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 }
 
 // awaitPlain makes a plain pod wait for the nodes whose taints it tolerates, except those with
-// room: if it is placed on none of these, they were tried in vain.
+// room: if it is placed on none of these, they were tried without success.
 func (p *spazio) awaitPlain(pod *v1.Pod, c *cycle) {
 	set, isRefused := placement.EveryNode(), false
 	p.hub.tainted.exclude(&set, pod)
@@ -338,7 +338,7 @@ func (p *spazio) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 }
 
 // EventsToRegister names the events of the API that may help a pod the plugin
-// refused. A rising signal is none of them; the Hub wakes pods then. Nor is the
+// refused. A rising signal is no such event; the Hub wakes pods then. Nor is the
 // deletion of a pod: the Hub's informer handler counts what it frees and wakes as
 // many pods as that, where a hint would queue every waiting pod for each.
 func (p *spazio) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
@@ -349,7 +349,7 @@ func (p *spazio) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 }
 
 // nodeChanged queues a pod where a node that has room now may have become fit
-// for it: a rise that came while the node was tainted was tried in vain. The labels by which
+// for it: room gained while the node was tainted woke the pod without success. The labels by which
 // autoscalers see nodes help none.
 func (p *spazio) nodeChanged(_ klog.Logger, pod *v1.Pod, before, after any) (fwk.QueueingHint, error) {
 	node, ok := after.(*v1.Node)

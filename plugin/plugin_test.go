@@ -29,8 +29,8 @@ func keys(from, to int) []reserve.PodKey {
 	return out
 }
 
-func TestFilterSaysWhy(t *testing.T) {
-	// The other node has room, or nodes would not be asked one by one.
+func TestFilterReasons(t *testing.T) {
+	// The other node has room, so that Filter runs for each node.
 	c := newCluster(t, setup{nodes: 2})
 	client := c.dial()
 	s := c.open(client, nodeName(0))
@@ -55,14 +55,14 @@ func TestFilterSaysWhy(t *testing.T) {
 				t.Errorf("feasible %v, want %v", len(feasible) == 1, want)
 			}
 			if !status.IsSuccess() && status.Code() != fwk.UnschedulableAndUnresolvable {
-				t.Errorf("code %v: a full node would be a candidate for preemption", status.Code())
+				t.Errorf("got code %v, which makes a full node a candidate for preemption", status.Code())
 			}
 		})
 	}
 }
 
-// TestFullClusterIsRefusedAtOnce: where no node has room none is visited, and
-// the event counts them as the scheduler would have.
+// TestFullClusterIsRefusedAtOnce: if no node has room none is visited, and the event counts the nodes
+// as the scheduler would have.
 func TestFullClusterIsRefusedAtOnce(t *testing.T) {
 	c := newCluster(t, setup{nodes: 5})
 	client := c.dial()
@@ -79,15 +79,14 @@ func TestFullClusterIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// TestFewNodesWithRoomAreNamed: the framework need not visit the others. For a
-// pod that asks something of its node it must, so that it becomes known whether
-// the plugin is what keeps it from them.
+// TestFewNodesWithRoomAreNamed: the framework need not visit other nodes. For a pod with constraints on
+// its node it must, so that the plugin learns whether it alone refuses them.
 func TestFewNodesWithRoomAreNamed(t *testing.T) {
 	const nodes = 150
 	c := newCluster(t, setup{nodes: nodes, args: plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Hour}}})
 	client := c.dial()
 	for i := range nodes {
-		// One after the other: a stream is refused beside 128 that have yet to report.
+		// One after the other: at most 128 streams may be without a first report.
 		c.open(client, nodeName(i)).settle(agent.Report{Avail: float64(i % 50 / 49 * 3)})
 	}
 	ctx := t.Context()
@@ -112,8 +111,8 @@ func TestFewNodesWithRoomAreNamed(t *testing.T) {
 	}
 }
 
-// TestStatusesAreNotShared: the framework writes into each status it gets, from
-// several goroutines and for the same node again in a dry run of preemption.
+// TestStatusesAreNotShared: the framework writes into each status it gets, from several goroutines, and
+// for the same node again in a dry run of preemption.
 func TestStatusesAreNotShared(t *testing.T) {
 	c := newCluster(t, setup{nodes: 8})
 	client := c.dial()
@@ -145,7 +144,7 @@ func TestStatusesAreNotShared(t *testing.T) {
 	wg.Wait()
 }
 
-func TestSlowStartBoundsWhatIsUnconfirmed(t *testing.T) {
+func TestSlowStartBoundsUnconfirmedPods(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 100})
@@ -154,7 +153,7 @@ func TestSlowStartBoundsWhatIsUnconfirmed(t *testing.T) {
 		for ; n < 1000; n++ {
 			if _, status := c.schedule(newPod(n), c.infos); !status.IsSuccess() {
 				if !strings.Contains(status.Message(), "starting") {
-					t.Fatalf("refused with %q", status.Message())
+					t.Fatalf("got refusal %q", status.Message())
 				}
 				break
 			}
@@ -168,11 +167,11 @@ func TestSlowStartBoundsWhatIsUnconfirmed(t *testing.T) {
 	if got := place(2); got != 2+3 {
 		t.Fatalf("%d pods after 2 were confirmed, want 2 and 2+2/2 more", got)
 	}
-	// The report alone raises nothing: neither by pods that the API does not know,
-	// nor by an allowance where no pod has ended.
+	// The report alone raises no limit: neither pods unknown to the API nor an allowance do while no
+	// pod has ended.
 	s.settle(agent.Report{Avail: 98, Allowance: 10, Pods: append(keys(0, 2), keys(900, 990)...)})
 	if got := place(5); got != 5 {
-		t.Fatalf("%d pods on the word of a report, want 5 still", got)
+		t.Fatalf("got %d pods by a report alone, want 5 still", got)
 	}
 	var ended []*v1.Pod
 	for i := range 6 {
@@ -232,7 +231,7 @@ func TestStalePolicies(t *testing.T) {
 	}
 }
 
-func TestWithoutAnyAgentPlacementIsTheDefaults(t *testing.T) {
+func TestWithoutAgentsPlacementIsTheDefault(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 4, options: plugin.HubOptions{Now: clock.Now}})
 	if _, feasible, _ := c.attempt(newPod(0), c.infos); len(feasible) != 0 {
@@ -274,7 +273,7 @@ func TestScoreFollowsFreeRoom(t *testing.T) {
 	}
 }
 
-// TestProfilesDifferInTheirOptions: they see the same nodes and pods in flight.
+// TestProfilesDifferInTheirOptions but share the nodes and the pods in flight.
 func TestProfilesDifferInTheirOptions(t *testing.T) {
 	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Random: func() float64 { return 0 }}})
 	args := c.args
@@ -284,16 +283,16 @@ func TestProfilesDifferInTheirOptions(t *testing.T) {
 	c.open(client, nodeName(0)).settle(agent.Report{Avail: 8, K: 1})
 	c.open(client, nodeName(1)).settle(agent.Report{Avail: 2, K: 4})
 	if node, status := c.schedule(newPod(0), c.infos); node != nodeName(0) {
-		t.Errorf("by room: %q, %v", node, status)
+		t.Errorf("by room: got %q, %v", node, status)
 	}
 	if node, status := byK.schedule(newPod(1), c.infos); node != nodeName(1) {
-		t.Errorf("by k: %q, %v", node, status)
+		t.Errorf("by k: got %q, %v", node, status)
 	}
 	if node, status := byK.schedule(newPod(2), c.infos[1:]); node != nodeName(1) {
-		t.Errorf("the second slot of %s: %q, %v", nodeName(1), node, status)
+		t.Errorf("second slot of %s: got %q, %v", nodeName(1), node, status)
 	}
 	if _, status := c.schedule(newPod(3), c.infos[1:]); status.IsSuccess() {
-		t.Error("a profile does not see what the other put in flight")
+		t.Error("a profile does not see the other's pods in flight")
 	}
 	exempt := newPod(4, func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} })
 	if _, status := byK.schedule(exempt, c.infos[1:]); status.IsSuccess() {
@@ -304,7 +303,7 @@ func TestProfilesDifferInTheirOptions(t *testing.T) {
 	}
 }
 
-// tiedTo is what a DaemonSet's controller writes into its pods.
+// tiedTo sets what a DaemonSet's controller writes into its pods.
 func tiedTo(node string) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
@@ -337,24 +336,24 @@ func TestExemptPodsPass(t *testing.T) {
 		})
 	}
 	if got := c.state(nodeName(0)).InFlight; got != 3 {
-		t.Errorf("%v pods in flight, want exempt pods to count", got)
+		t.Errorf("got %v pods in flight, want exempt pods to count", got)
 	}
 	anything := newPod(3, func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}} })
 	if _, status := c.schedule(anything, c.infos); status.IsSuccess() {
-		t.Error("a pod passed that names no taint")
+		t.Error("a pod without a toleration passed")
 	}
 	if _, status := c.schedule(newPod(5), c.infos); status.IsSuccess() {
 		t.Error("an ordinary pod passed")
 	}
-	said := newPod(6, func(p *v1.Pod) {
+	claimed := newPod(6, func(p *v1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "d", Controller: &controller}}
 	})
-	if _, status := c.schedule(said, c.infos); status.IsSuccess() {
-		t.Error("a pod passed that says it is a DaemonSet's and is tied to no node")
+	if _, status := c.schedule(claimed, c.infos); status.IsSuccess() {
+		t.Error("a pod passed that claims a DaemonSet as owner without node affinity")
 	}
 }
 
-func TestReserveAsksTheNodeAsItIs(t *testing.T) {
+func TestReserveUsesTheCurrentState(t *testing.T) {
 	var granted []float64
 	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{
 		OnReserve: func(_ string, s reserve.Signal, f reserve.Flight) { granted = append(granted, s.Avail-f.Demand) },
@@ -369,25 +368,25 @@ func TestReserveAsksTheNodeAsItIs(t *testing.T) {
 	s.settle(agent.Report{Avail: .5})
 	status := c.Reserve(ctx, state, newPod(0), nodeName(0))
 	if status.Code() != fwk.Unschedulable || !strings.Contains(status.Message(), "no room") {
-		t.Errorf("Reserve after the signal fell: %v %q", status.Code(), status.Message())
+		t.Errorf("Reserve after the signal fell: got %v %q", status.Code(), status.Message())
 	}
 	c.Unreserve(ctx, state, newPod(0), nodeName(0))
 	if got := c.hub.Ledger(); got != (reserve.Census{}) {
-		t.Errorf("the refused pod left %+v in the ledger", got)
+		t.Errorf("ledger after the refused pod: got %+v", got)
 	}
 	s.settle(agent.Report{Avail: 1})
 	if status := c.Reserve(ctx, state, newPod(0), nodeName(0)); !status.IsSuccess() {
-		t.Errorf("Reserve with room: %v", status)
+		t.Errorf("Reserve with room: got %v", status)
 	}
 	if status := c.Reserve(ctx, state, newPod(1), nodeName(0)); status.IsSuccess() {
-		t.Error("the same slot was given twice")
+		t.Error("the same slot was granted twice")
 	}
 	if diff := cmp.Diff([]float64{1}, granted); diff != "" {
 		t.Errorf("free room at each grant (-want +got):\n%s", diff)
 	}
 }
 
-func TestSignPodTellsExemptPodsApart(t *testing.T) {
+func TestSignPodSeparatesExemptPods(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	sign := func(pod *v1.Pod) any {
 		fragments, status := c.SignPod(context.Background(), pod)
@@ -405,7 +404,7 @@ func TestSignPodTellsExemptPodsApart(t *testing.T) {
 	}
 }
 
-// TestEvents: what may help is a node that has room. Deletions are the waker's.
+// TestEvents: a node with room may help. Deletions are handled by the waker.
 func TestEvents(t *testing.T) {
 	c := newCluster(t, setup{nodes: 2})
 	client := c.dial()
@@ -436,7 +435,7 @@ func TestEvents(t *testing.T) {
 }
 
 // TestMarksWakeNoPods: the labels that the scheduler itself gives to nodes help no pod. Any other
-// change of a node that has room does, beside a label or alone.
+// change of a node with room does, with such a label or without.
 func TestMarksWakeNoPods(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 4})

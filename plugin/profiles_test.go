@@ -26,8 +26,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// shelf is the part of an API server that holds WorkloadProfiles.
-type shelf struct {
+// profileStore is the part of an API server that stores WorkloadProfiles.
+type profileStore struct {
 	mu       sync.Mutex
 	missing  error
 	version  int
@@ -36,15 +36,15 @@ type shelf struct {
 	asked    int
 }
 
-func newShelf(profiles ...v1alpha1.WorkloadProfile) *shelf {
-	s := &shelf{profiles: make(map[string]v1alpha1.WorkloadProfile)}
+func newProfileStore(profiles ...v1alpha1.WorkloadProfile) *profileStore {
+	s := &profileStore{profiles: make(map[string]v1alpha1.WorkloadProfile)}
 	for _, p := range profiles {
 		s.put(p)
 	}
 	return s
 }
 
-func (s *shelf) List(metav1.ListOptions) (runtime.Object, error) {
+func (s *profileStore) List(metav1.ListOptions) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
@@ -58,10 +58,10 @@ func (s *shelf) List(metav1.ListOptions) (runtime.Object, error) {
 	return list, nil
 }
 
-func (s *shelf) Watch(o metav1.ListOptions) (watch.Interface, error) {
+func (s *profileStore) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.SendInitialEvents != nil { // as an API server that does not know it
+	if o.SendInitialEvents != nil { // as an API server without support for it
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil)
 	}
 	if s.missing != nil {
@@ -72,7 +72,7 @@ func (s *shelf) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return w, nil
 }
 
-func (s *shelf) put(p v1alpha1.WorkloadProfile) {
+func (s *profileStore) put(p v1alpha1.WorkloadProfile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
@@ -88,7 +88,7 @@ func (s *shelf) put(p v1alpha1.WorkloadProfile) {
 	}
 }
 
-func (s *shelf) remove(p v1alpha1.WorkloadProfile) {
+func (s *profileStore) remove(p v1alpha1.WorkloadProfile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
@@ -99,8 +99,8 @@ func (s *shelf) remove(p v1alpha1.WorkloadProfile) {
 	}
 }
 
-// lose has the API server answer everything with an error, nil for no longer.
-func (s *shelf) lose(err error) {
+// lose makes the API server answer everything with an error; nil ends that.
+func (s *profileStore) lose(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.missing = err
@@ -115,7 +115,7 @@ var (
 	forbidden    = apierrors.NewForbidden(schema.GroupResource{Resource: v1alpha1.Profiles}, "", errors.New("not for you"))
 )
 
-// profileOf says what pods of a Deployment take, for sure.
+// profileOf returns a certain profile of a Deployment's pods.
 func profileOf(name string, at time.Time, cores, bytes float64) v1alpha1.WorkloadProfile {
 	of := profiles.Workload{Namespace: "default", Kind: "Deployment", Name: name}
 	demand := v1alpha1.FromDemand(profiles.Demand{
@@ -128,7 +128,7 @@ func profileOf(name string, at time.Time, cores, bytes float64) v1alpha1.Workloa
 	}
 }
 
-// podOfDeployment is the i-th pod, of the named Deployment.
+// podOfDeployment returns the i-th pod of the named Deployment.
 func podOfDeployment(i int, name string) *v1.Pod {
 	pod := newPod(i)
 	controller := true
@@ -139,8 +139,8 @@ func podOfDeployment(i int, name string) *v1.Pod {
 
 const gib = 1 << 30
 
-// measured is the report of an empty node of 4 cores and 16 GiB, which says how many
-// typical pods it takes.
+// measured returns the report of an empty node of 4 cores and 16 GiB with room for so many typical
+// pods.
 func measured(avail float64) agent.Report {
 	return agent.Report{Avail: avail, Limiting: "cpu", Channels: []agent.ChannelReport{
 		{Name: agent.CPU, Capacity: 1, Cost: 1. / 8, Room: 1, Most: 1, Unit: 1. / 8},
@@ -157,7 +157,7 @@ func (c *cluster) explain(pod *v1.Pod) plugin.Explanation {
 	return e
 }
 
-// workload waits until a pod's workload is explained as wanted.
+// workload waits until the explanation of a pod's workload is as wanted.
 func (c *cluster) workload(pod *v1.Pod, want plugin.WorkloadState) {
 	c.t.Helper()
 	c.eventually(fmt.Sprintf("%s is explained as %+v", pod.Name, want), func() bool {
@@ -166,7 +166,7 @@ func (c *cluster) workload(pod *v1.Pod, want plugin.WorkloadState) {
 			return false
 		}
 		got := *e.Workload
-		got.Decides = want.Decides // it is not about that
+		got.Decides = want.Decides // not compared here
 		return got == want
 	})
 }
@@ -179,12 +179,12 @@ func known(name string, cores, bytes, confidence float64) plugin.WorkloadState {
 	}
 }
 
-// TestProfilesAreObserved: pods go where they would without profiles, and what would
-// be otherwise is said and counted.
+// TestProfilesAreObserved: pods are placed as without profiles; decisions that profiles would change
+// are explained and counted.
 func TestProfilesAreObserved(t *testing.T) {
 	clock := newClock()
 	heavy, light := podOfDeployment(1, "heavy"), podOfDeployment(2, "light")
-	s := newShelf(profileOf("heavy", clock.Now(), .5, 12*gib), profileOf("light", clock.Now(), .25, gib))
+	s := newProfileStore(profileOf("heavy", clock.Now(), .5, 12*gib), profileOf("light", clock.Now(), .25, gib))
 	c := newCluster(t, setup{nodes: 2, objects: []runtime.Object{heavy, light}, args: plugin.SpazioArgs{Profiles: "Observe"}, options: plugin.HubOptions{Now: clock.Now, Profiles: s}})
 	client := c.dial()
 	first, second := c.open(client, nodeName(0)), c.open(client, nodeName(1))
@@ -230,13 +230,12 @@ func TestProfilesAreObserved(t *testing.T) {
 	}
 }
 
-// TestProfilesUpdateDemands: what is learnt of a workload is what its pods in flight count
-// as at once.
+// TestProfilesUpdateDemands: a new profile changes the demand of its pods in flight at once.
 func TestProfilesUpdateDemands(t *testing.T) {
 	clock := newClock()
 	pod, probe := podOfDeployment(1, "web"), podOfDeployment(2, "other")
 	web, other := profileOf("web", clock.Now(), .5, gib), profileOf("other", clock.Now(), .25, 4*gib)
-	s := newShelf(other)
+	s := newProfileStore(other)
 	c := newCluster(t, setup{nodes: 1, objects: []runtime.Object{pod, probe}, options: plugin.HubOptions{Now: clock.Now, Profiles: s}})
 	c.open(c.dial(), nodeName(0)).settle(measured(4))
 	c.workload(probe, known("other", .25, 4*gib, 1))
@@ -266,13 +265,13 @@ func TestProfilesUpdateDemands(t *testing.T) {
 	verdict("once it is gone", "admitted")
 }
 
-// TestPodsFromBeforeGetDemands: a scheduler that starts knows the pods in flight
-// before it knows the profiles.
+// TestPodsFromBeforeGetDemands: a starting scheduler knows the pods in flight before it knows the
+// profiles.
 func TestPodsFromBeforeGetDemands(t *testing.T) {
 	clock := newClock()
 	bound, probe := podOfDeployment(1, "web"), podOfDeployment(2, "other")
 	bound.Spec.NodeName = nodeName(0)
-	s := newShelf(profileOf("other", clock.Now(), .25, 4*gib), profileOf("web", clock.Now(), .5, 13*gib))
+	s := newProfileStore(profileOf("other", clock.Now(), .25, 4*gib), profileOf("web", clock.Now(), .5, 13*gib))
 	s.lose(noDefinition)
 	c := newCluster(t, setup{
 		nodes: 1, objects: []runtime.Object{bound, probe},
@@ -280,7 +279,7 @@ func TestPodsFromBeforeGetDemands(t *testing.T) {
 	})
 	c.open(c.dial(), nodeName(0)).settle(measured(4))
 	if e := c.explain(probe); e.Workload != nil {
-		t.Fatalf("without profiles the pod is of %+v", e.Workload)
+		t.Fatalf("without profiles: got workload %+v", e.Workload)
 	}
 	s.lose(nil)
 	c.eventually("the profiles are there and the bound pod has its demand", func() bool {
@@ -288,11 +287,11 @@ func TestPodsFromBeforeGetDemands(t *testing.T) {
 	})
 }
 
-// Of the two pods that a node reports one is of a workload with a profile, and both are listed so.
+// Of the two pods in a node's report one has a profiled workload, and both are listed accordingly.
 func TestKnownPodsAreCounted(t *testing.T) {
 	web, other := podOfDeployment(1, "web"), podOfDeployment(2, "other")
 	web.Spec.NodeName, other.Spec.NodeName = nodeName(0), nodeName(0)
-	s := newShelf(profileOf("web", time.Now(), .5, gib))
+	s := newProfileStore(profileOf("web", time.Now(), .5, gib))
 	c := newCluster(t, setup{nodes: 2, objects: []runtime.Object{web, other}, options: plugin.HubOptions{Profiles: s}})
 	report := measured(4)
 	report.Pods = []reserve.PodKey{reserve.KeyOf(string(web.UID)), reserve.KeyOf(string(other.UID))}
@@ -319,14 +318,14 @@ func TestKnownPodsAreCounted(t *testing.T) {
 	}
 }
 
-// TestProfilesGoAndComeBack: an API server that loses its definition, or no longer
-// lets it be read, is asked again, and meanwhile nobody is known.
+// TestProfilesGoAndComeBack: after the API server loses the definition, or forbids reading it, the
+// plugin retries, and meanwhile no workload is known.
 func TestProfilesGoAndComeBack(t *testing.T) {
 	for name, gone := range map[string]error{"no definition": noDefinition, "forbidden": forbidden} {
 		t.Run(name, func(t *testing.T) {
 			clock := newClock()
 			pod := podOfDeployment(1, "web")
-			s := newShelf(profileOf("web", clock.Now(), .5, gib))
+			s := newProfileStore(profileOf("web", clock.Now(), .5, gib))
 			c := newCluster(t, setup{
 				nodes: 1, objects: []runtime.Object{pod},
 				options: plugin.HubOptions{Now: clock.Now, Profiles: s, ProfilesRetry: 10 * time.Millisecond},
@@ -341,7 +340,7 @@ func TestProfilesGoAndComeBack(t *testing.T) {
 }
 
 func TestProfilesOff(t *testing.T) {
-	s := newShelf(profileOf("web", time.Now(), .5, gib))
+	s := newProfileStore(profileOf("web", time.Now(), .5, gib))
 	pod := podOfDeployment(1, "web")
 	c := newCluster(t, setup{nodes: 1, objects: []runtime.Object{pod}, args: plugin.SpazioArgs{Profiles: "Off"}, options: plugin.HubOptions{Profiles: s}})
 	if e := c.explain(pod); e.Workload != nil || s.asked > 0 {
@@ -349,13 +348,13 @@ func TestProfilesOff(t *testing.T) {
 	}
 }
 
-// TestProfilesAge: what was observed long ago is believed less.
+// TestProfilesAge: the confidence of old observations is lower.
 func TestProfilesAge(t *testing.T) {
 	clock := newClock()
 	pod := podOfDeployment(1, "web")
 	c := newCluster(t, setup{
 		nodes: 1, objects: []runtime.Object{pod}, args: plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Hour}},
-		options: plugin.HubOptions{Now: clock.Now, Profiles: newShelf(profileOf("web", clock.Now(), .5, gib))},
+		options: plugin.HubOptions{Now: clock.Now, Profiles: newProfileStore(profileOf("web", clock.Now(), .5, gib))},
 	})
 	c.workload(pod, known("web", .5, gib, 1))
 	clock.advance(24 * time.Hour)
@@ -366,14 +365,13 @@ func TestProfilesAge(t *testing.T) {
 	c.workload(pod, plugin.WorkloadState{Workload: "default/Deployment/web", Source: "typical"})
 }
 
-// TestProfilesThatMakeNoSense: they say nothing, and what they said before counts no
-// more.
-func TestProfilesThatMakeNoSense(t *testing.T) {
+// TestInvalidProfiles have no effect, and end that of the valid ones before them.
+func TestInvalidProfiles(t *testing.T) {
 	clock := newClock()
 	pod := podOfDeployment(1, "web")
 	stranger := profileOf("web", clock.Now(), 3, gib)
 	stranger.Name = "by-hand"
-	s := newShelf(profileOf("web", clock.Now(), .5, gib), stranger)
+	s := newProfileStore(profileOf("web", clock.Now(), .5, gib), stranger)
 	c := newCluster(t, setup{nodes: 1, objects: []runtime.Object{pod}, options: plugin.HubOptions{Now: clock.Now, Profiles: s}})
 	c.workload(pod, known("web", .5, gib, 1))
 	bad := profileOf("web", clock.Now(), .5, gib)
@@ -382,7 +380,7 @@ func TestProfilesThatMakeNoSense(t *testing.T) {
 	c.workload(pod, plugin.WorkloadState{Workload: "default/Deployment/web", Source: "typical"})
 }
 
-// differences are the decisions so far that profiles would reverse.
+// differences returns the decisions so far that profiles would reverse.
 func (c *cluster) differences() (refuse, admit float64) {
 	c.t.Helper()
 	name := "spazio_profile_observed_differences_total"

@@ -30,14 +30,14 @@ var (
 	randomSeed = flag.Uint64("random-seed", 0, "the seed of TestRandomEvents; 0 draws one")
 )
 
-// episodeOps are the operations on one cluster. The first four are shorter, so that few
-// operations see each bound of the wait sets' memory.
+// episodeOps is the number of operations on one cluster. The first four episodes are shorter, so that
+// few operations see each limit of the wait sets' memory.
 const episodeOps = 1000
 
-// TestRandomEvents makes random changes of the API, reports and scheduling cycles, also
-// at the same time, and holds the plugin against a model made of lists: what is in flight
-// to each node, which nodes take which pod, that no pod waits beside room without being
-// woken, that none is woken in vain or after its deletion, and the order of waking.
+// TestRandomEvents makes random changes of the API, reports and scheduling cycles, also concurrently,
+// and compares the plugin with a model made of lists: the pods in flight to each node, the nodes that
+// admit each pod, that no pod waits beside room without being woken, that none is woken without cause
+// or after its deletion, and the order of waking.
 func TestRandomEvents(t *testing.T) {
 	seed := *randomSeed
 	if seed == 0 {
@@ -64,7 +64,7 @@ func TestRandomEvents(t *testing.T) {
 	}
 }
 
-// world is a cluster of which every step is the test's.
+// world is a cluster in which the test makes every step.
 type world struct {
 	*profiled
 	t        *testing.T
@@ -82,38 +82,38 @@ type world struct {
 	setBytes int
 	made     int
 	reports  uint64
-	// changes counts the changes of nodes that the plugin was told of.
+	// changes counts the node changes that the plugin has received.
 	changes int
 	// tries are the pods that were tried and not bound.
 	tries   []*try
 	running []runningPod
-	// changed are the nodes' changes since the cycle of the current pod began.
+	// changed are the nodes' changes since the current pod's cycle began.
 	changed []nodeChange
 	steps   []string
 
 	mu sync.Mutex
-	// active are the pods in the scheduler's active queue, current is in its cycle, again
-	// if it was activated meanwhile.
+	// active are the pods in the scheduler's active queue; current is in its cycle; again is set if it
+	// was activated meanwhile.
 	active  []types.UID
 	current types.UID
 	again   bool
-	// inRound says that what is activated now is so for room.
+	// inRound is true while activations are for room.
 	inRound bool
-	// fault is what was wrong with an activation.
+	// fault describes an invalid activation.
 	fault string
 }
 
-// try is what the test knows of a pod's attempts.
+// try is the test's record of a pod's attempts.
 type try struct {
 	uid types.UID
-	// changes are those of the nodes before the last attempt; vain allows that it is
-	// woken without room: it lost its node, or the nodes changed in its cycle.
+	// changes is the number of node changes before the last attempt; excused allows waking without room:
+	// the pod lost its node, or the nodes changed during its cycle.
 	changes int
-	vain    bool
-	// refused says that some node was refused for its room alone, elsewhere that other
-	// plugins refused some.
+	excused bool
+	// refused is set if some node was refused for its room alone, elsewhere if other plugins refused
+	// some.
 	refused, elsewhere bool
-	// bound says that the scheduler has bound it, whatever its cache shows.
+	// bound is set once the scheduler has bound it, whatever its cache shows.
 	bound    bool
 	failures int
 }
@@ -137,7 +137,7 @@ func newWorld(t *testing.T, seed, episode uint64) *world {
 	return w
 }
 
-// begin starts a scheduler on what the API has.
+// begin starts a scheduler on the present state of the API.
 func (w *world) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.stop = cancel
@@ -205,7 +205,7 @@ func (w *world) operate() {
 	}{
 		{30, w.changeAPI}, {30, w.deliverSome}, {25, w.report}, {30, func() { w.cycle(func() {}) }},
 		{6, func() { w.cycle(w.interrupt) }}, {6, w.pass}, {20, w.round}, {6, w.inspect}, {8, w.settle},
-		{3, w.storm}, {3, w.quietRise}, {1, w.stray}, {1, w.restart},
+		{3, w.storm}, {3, w.quietIncrease}, {1, w.stray}, {1, w.restart},
 	}
 	total := 0
 	for _, op := range ops {
@@ -220,7 +220,7 @@ func (w *world) operate() {
 	}
 }
 
-// look has the clock looked at, so that time did not pass unseen.
+// look reads the clock, so that the Hub notices elapsed time.
 func (w *world) look() {
 	w.m.now = w.clock.Now().Sub(w.start)
 	w.hub.Snapshot()
@@ -231,7 +231,7 @@ func (w *world) advance(d time.Duration) {
 	w.look()
 }
 
-// pass lets a while pass, rarely a long one.
+// pass advances the clock by a while, rarely a long one.
 func (w *world) pass() {
 	d := time.Duration(w.rng.IntN(1000)) * time.Millisecond
 	if w.rng.IntN(8) == 0 {
@@ -347,7 +347,7 @@ func (w *world) taintNode() {
 	w.nodes.put(node)
 }
 
-// addPod makes a pod, on a node unless that is nil.
+// addPod creates a pod, on a node unless that is nil.
 func (w *world) addPod(node *v1.Node) {
 	if len(w.pods.api) >= 40 {
 		return
@@ -389,7 +389,7 @@ func describe(pod *v1.Pod) string { return pod.Name + "/" + string(pod.UID[:8]) 
 
 func isExempt(pod *v1.Pod) bool { return len(pod.Annotations) > 0 }
 
-// queueNew puts pods into the scheduler's queue that its cache has and it has not tried.
+// queueNew queues pods that are in the scheduler's cache and untried.
 func (w *world) queueNew() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -453,7 +453,7 @@ func (w *world) repeat() {
 	}
 }
 
-// deliverSome tells the plugin of what has changed.
+// deliverSome delivers some of the changes to the plugin.
 func (w *world) deliverSome() {
 	for _, e := range w.pods.next(w.rng.IntN(4)) {
 		w.deliverPod(e)
@@ -465,7 +465,7 @@ func (w *world) deliverSome() {
 	}
 }
 
-// deliverAll tells it of everything.
+// deliverAll delivers all of them.
 func (w *world) deliverAll() {
 	for len(w.pods.events)+len(w.nodes.events) > 0 {
 		w.deliverSome()
@@ -475,16 +475,16 @@ func (w *world) deliverAll() {
 func (w *world) deliverPod(e event[*v1.Pod]) {
 	switch {
 	case e.deleted:
-		w.note("told that %s is deleted", describe(e.old))
+		w.note("delivered deletion of %s", describe(e.old))
 		if e.old.Annotations[v1.MirrorPodAnnotationKey] == "" {
 			w.m.podGone(e.old)
 		}
 	case !e.added && e.old.UID != e.new.UID:
-		w.note("told that %s is replaced by %s", describe(e.old), describe(e.new))
+		w.note("delivered replacement of %s by %s", describe(e.old), describe(e.new))
 		w.m.podGone(e.old)
 		w.m.podSeen(e.new)
 	default:
-		w.note("told of %s on %q, phase %q", describe(e.new), e.new.Spec.NodeName, e.new.Status.Phase)
+		w.note("delivered %s on %q, phase %q", describe(e.new), e.new.Spec.NodeName, e.new.Status.Phase)
 		w.m.podSeen(e.new)
 		if c := w.m.claim(e.new.UID); c != nil && isOverdue(e.new) {
 			c.overdue = true
@@ -496,19 +496,19 @@ func (w *world) deliverNode(e event[*v1.Node]) {
 	w.changes++
 	switch {
 	case e.deleted:
-		w.note("told that %s is gone", e.old.Name)
+		w.note("delivered deletion of %s", e.old.Name)
 		w.m.nodeGone(e.old.Name)
 	case !e.added && e.old.UID != e.new.UID:
-		w.note("told that %s is replaced", e.new.Name)
+		w.note("delivered replacement of %s", e.new.Name)
 		w.m.nodeGone(e.old.Name)
 		w.m.nodeSeen(e.new)
 	default:
-		w.note("told of %s, taints %v", e.new.Name, e.new.Spec.Taints)
+		w.note("delivered %s, taints %v", e.new.Name, e.new.Spec.Taints)
 		w.m.nodeSeen(e.new)
 	}
 }
 
-// report has an agent report.
+// report sends an agent's report.
 func (w *world) report() {
 	if node := w.someNode(); node != nil {
 		avail := float64(w.rng.IntN(16))/2 - 1
@@ -525,7 +525,7 @@ func (w *world) reportRoom(node string, avail float64, saturated bool, age time.
 	w.note("%s reports %v, saturated %v, age %v, %d pods", node, avail, saturated, age, len(running))
 	result := w.hub.Report(r, age)
 	if known := w.m.node(node) != nil; known != (result == "accepted") {
-		w.failf("report of %s: %s, known %v", node, result, known)
+		w.failf("report of %s: got %s, known %v", node, result, known)
 	}
 	w.m.report(node, w.modelReport(r, age), running)
 }
@@ -540,8 +540,8 @@ type runningPod struct {
 	node string
 }
 
-// nextReport makes a report of a node, which has begun to run some more of the API's pods
-// and runs each until the plugin has been told of its end.
+// nextReport makes a report of a node, which has started some more of the API's pods and runs each
+// until the plugin has its end.
 func (w *world) nextReport(node string, avail float64, saturated bool) (agent.Report, []types.UID) {
 	w.reports++
 	memory := []float64{.5, 8}[w.rng.IntN(2)]
@@ -573,7 +573,7 @@ func (w *world) nextReport(node string, avail float64, saturated bool) (agent.Re
 	return r, running
 }
 
-// unbound returns the pod as the scheduler's cache has it, if it has no node.
+// unbound returns the pod from the scheduler's cache if it has no node.
 func (w *world) unbound(uid types.UID) (*v1.Pod, bool) {
 	for _, pod := range w.pods.list() {
 		if pod.UID == uid {
@@ -584,14 +584,14 @@ func (w *world) unbound(uid types.UID) (*v1.Pod, bool) {
 	return nil, false
 }
 
-// activate is the scheduler's.
+// activate is the scheduler's function.
 func (w *world) activate(pods map[string]*v1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, pod := range pods {
 		pod, ok := w.unbound(pod.UID)
 		if !ok {
-			w.fault = "a pod is woken that is deleted or bound"
+			w.fault = "a deleted or bound pod was woken"
 			continue
 		}
 		if pod.UID == w.current {
@@ -602,16 +602,16 @@ func (w *world) activate(pods map[string]*v1.Pod) {
 			continue
 		}
 		if w.inRound && !w.mayWake(pod) {
-			w.fault = describe(pod) + " is woken in vain"
+			w.fault = describe(pod) + " was woken without cause"
 		}
 		w.active = append(w.active, pod.UID)
 	}
 }
 
-// mayWake says whether an idle pod has a reason to be woken for room.
+// mayWake reports whether an idle pod has a reason to be woken for room.
 func (w *world) mayWake(pod *v1.Pod) bool {
 	t := w.tryOf(pod.UID)
-	if t == nil || t.vain || t.changes != w.changes || w.setBytes < 1<<20 || t.failures > 0 || isExempt(pod) {
+	if t == nil || t.excused || t.changes != w.changes || w.setBytes < 1<<20 || t.failures > 0 || isExempt(pod) {
 		return true
 	}
 	return slices.ContainsFunc(w.m.nodes, func(n *modelNode) bool {
@@ -620,8 +620,8 @@ func (w *world) mayWake(pod *v1.Pod) bool {
 	})
 }
 
-// hint is kube-scheduler's: a node that changed has it try those pods again for which a
-// plugin that refused them nodes says so. What happens in a pod's cycle counts at its end.
+// hint does what kube-scheduler does after a node change: it retries the pods for which the hint of a
+// refusing plugin returns Queue. Changes during a pod's cycle count at its end.
 func (w *world) hint(old, node *v1.Node, added bool) {
 	w.changes++
 	w.changed = append(w.changed, nodeChange{old, node, added})
@@ -636,13 +636,13 @@ func (w *world) hint(old, node *v1.Node, added bool) {
 	}
 }
 
-// nodeChange is one that the scheduler's cache has taken.
+// nodeChange is a change that is in the scheduler's cache.
 type nodeChange struct {
 	old, node *v1.Node
 	added     bool
 }
 
-// helps says whether a change may help a pod, by the hints of the plugins that refused it.
+// helps reports whether a change may help a pod, by the hints of the plugins that refused it.
 func (w *world) helps(c nodeChange, pod *v1.Pod, t *try) bool {
 	if t.elsewhere && fits(pod, c.node) && (c.added || !fits(pod, c.old)) {
 		return true
@@ -676,7 +676,7 @@ func (w *world) inspection() {
 	w.hub.Inspect()
 }
 
-// interrupt is what happens in a pod's cycle.
+// interrupt makes a random change during a pod's cycle.
 func (w *world) interrupt() {
 	for range w.rng.IntN(3) {
 		switch w.rng.IntN(5) {
@@ -723,7 +723,7 @@ func (w *world) cycle(between func()) {
 	}
 }
 
-// try is one attempt, and says whether the pod has been bound.
+// try makes one attempt and reports whether the pod was bound.
 func (w *world) try(pod *v1.Pod, between func()) (bound bool) {
 	t := w.tryOf(pod.UID)
 	if t == nil {
@@ -758,7 +758,7 @@ func (w *world) try(pod *v1.Pod, between func()) (bound bool) {
 		}
 	}
 	undisturbed := len(w.steps) == before+1
-	t.vain = t.vain || !undisturbed
+	t.excused = t.excused || !undisturbed
 	for _, info := range infos {
 		t.elsewhere = t.elsewhere || (status.IsSuccess() || skip) && !fits(pod, info.Node())
 		t.refused = t.refused || fits(pod, info.Node()) && !slices.Contains(feasible, info.Node().Name)
@@ -783,7 +783,7 @@ func (w *world) try(pod *v1.Pod, between func()) (bound bool) {
 		if undisturbed {
 			w.failf("Reserve refused what Filter admitted: %v", status.AsError())
 		}
-		t.vain, t.refused = true, true
+		t.excused, t.refused = true, true
 		w.m.tried(pod.UID, true)
 		w.Unreserve(ctx, state, pod, node)
 		return false
@@ -792,7 +792,7 @@ func (w *world) try(pod *v1.Pod, between func()) (bound bool) {
 	w.m.wait(pod.UID, false)
 	if !roomy && !isExempt(pod) {
 		if !overdue || !places {
-			w.failf("%s was reserved on %s without room; overdue %v, places %v", describe(pod), node, overdue, places)
+			w.failf("got %s reserved on %s without room; overdue %v, places %v", describe(pod), node, overdue, places)
 		}
 		c.overdue = true
 	}
@@ -800,9 +800,9 @@ func (w *world) try(pod *v1.Pod, between func()) (bound bool) {
 	return w.bind(state, pod, node, t)
 }
 
-// began notes that a pod is about to look for a node.
+// began records that a pod is about to look for a node.
 func (w *world) began(pod *v1.Pod, t *try) {
-	t.changes, t.vain = w.changes, false
+	t.changes, t.excused = w.changes, false
 	if p := w.m.waits(pod.UID); p != nil && !t.refused {
 		p.latest = 0
 	}
@@ -810,7 +810,7 @@ func (w *world) began(pod *v1.Pod, t *try) {
 	w.m.wait(pod.UID, lives && !isExempt(pod))
 }
 
-// bind ends the cycle of a pod that got a node.
+// bind ends the cycle of a pod with a node.
 func (w *world) bind(state fwk.CycleState, pod *v1.Pod, node string, t *try) bool {
 	ctx := context.Background()
 	current := slices.IndexFunc(w.pods.api, func(p *v1.Pod) bool { return p.UID == pod.UID && p.Spec.NodeName == "" })
@@ -838,7 +838,7 @@ func (w *world) bind(state fwk.CycleState, pod *v1.Pod, node string, t *try) boo
 	return true
 }
 
-// checkFeasible compares the nodes that a pod may go to with the model's.
+// checkFeasible compares a pod's feasible nodes with the model's.
 func (w *world) checkFeasible(pod *v1.Pod, infos []fwk.NodeInfo, feasible []string) {
 	for _, info := range infos {
 		node, known := info.Node(), w.m.node(info.Node().Name)
@@ -859,12 +859,12 @@ func (w *world) checkFeasible(pod *v1.Pod, infos []fwk.NodeInfo, feasible []stri
 			want = false
 		}
 		if got != want {
-			w.failf("%s may go to %s: %v, want %v", describe(pod), node.Name, got, want)
+			w.failf("%s on %s: got feasible %v, want %v", describe(pod), node.Name, got, want)
 		}
 	}
 }
 
-// check compares what the plugin knows with the model.
+// check compares the plugin's state with the model.
 func (w *world) check() {
 	if w.fault != "" {
 		w.failf("%s; %+v", w.fault, w.hub.Snapshot())
@@ -876,21 +876,21 @@ func (w *world) check() {
 	for _, s := range states {
 		n := w.m.node(s.Node)
 		if n == nil {
-			w.failf("%s is not known", s.Node)
+			w.failf("%s is unknown to the model", s.Node)
 		}
 		all, _ := w.m.flight(s.Node)
 		if s.InFlight != float64(all) {
-			w.failf("%v pods in flight to %s, want %d", s.InFlight, s.Node, all)
+			w.failf("got %v pods in flight to %s, want %d", s.InFlight, s.Node, all)
 		}
 		if w.m.fresh(n) && s.Slots != w.m.slots(n) {
 			w.failf("%s has %d slots, want %d", s.Node, s.Slots, w.m.slots(n))
 		}
 		if w.m.fresh(n) != (s.Signal == "fresh") {
-			w.failf("the signal of %s is %s, want fresh: %v", s.Node, s.Signal, w.m.fresh(n))
+			w.failf("signal of %s: got %s, want fresh %v", s.Node, s.Signal, w.m.fresh(n))
 		}
 	}
 	if l := w.hub.Ledger(); l.Assumed+l.Bound+l.Confirmed != len(w.m.claims) {
-		w.failf("%d pods in the ledger, want %d", l.Assumed+l.Bound+l.Confirmed, len(w.m.claims))
+		w.failf("got %d pods in the ledger, want %d", l.Assumed+l.Bound+l.Confirmed, len(w.m.claims))
 	}
 	least := 0
 	for _, p := range w.m.waiting {
@@ -899,14 +899,14 @@ func (w *world) check() {
 		}
 	}
 	if got := w.hub.Waiting(); got < least || got > len(w.m.waiting) {
-		w.failf("%d pods wait, want %d to %d", got, least, len(w.m.waiting))
+		w.failf("got %d waiting pods, want %d to %d", got, least, len(w.m.waiting))
 	}
 	if got := w.hub.WaitSetBytes(); got > w.setBytes {
-		w.failf("the sets take %d bytes, want %d at most", got, w.setBytes)
+		w.failf("got %d bytes of wait sets, want at most %d", got, w.setBytes)
 	}
 }
 
-// settle runs rounds for a few seconds, after which no pod is idle beside room.
+// settle runs rounds for a few seconds, after which no idle pod may have room.
 func (w *world) settle() {
 	w.note("settle")
 	for i := 0; ; i++ {
@@ -917,7 +917,7 @@ func (w *world) settle() {
 		}
 		switch {
 		case i == 200:
-			w.failf("nobody wakes %s; %+v", stranded, w.hub.Snapshot())
+			w.failf("no round wakes %s; %+v", stranded, w.hub.Snapshot())
 		case i >= 100:
 			w.advance(200 * time.Millisecond)
 			w.inspection()
@@ -927,7 +927,7 @@ func (w *world) settle() {
 	}
 }
 
-// stranded describes an idle pod that could go somewhere, empty for none.
+// stranded describes an idle pod that could be placed, empty for none.
 func (w *world) stranded() string {
 	for _, pod := range w.pods.list() {
 		if _, ok := w.unbound(pod.UID); !ok || slices.Contains(w.active, pod.UID) {
@@ -951,7 +951,7 @@ func (w *world) stranded() string {
 			if state, _ := w.hub.Node(n.name); w.m.fresh(n) && w.m.room(n, 0) || !w.m.fresh(n) && state.Slots > 0 {
 				return describe(pod) + " for room on " + n.name
 			}
-			if _, must := w.m.isOverdue(pod.UID); must && !t.vain && w.setBytes >= 1<<20 && w.m.fresh(n) && w.m.takesOverdue(n) {
+			if _, must := w.m.isOverdue(pod.UID); must && !t.excused && w.setBytes >= 1<<20 && w.m.fresh(n) && w.m.takesOverdue(n) {
 				return describe(pod) + ", overdue, for " + n.name
 			}
 		}
@@ -959,9 +959,9 @@ func (w *world) stranded() string {
 	return ""
 }
 
-// quietRise raises the room of one node while nothing else happens: the pods of the
-// highest priority that fit there, and of those the first, are woken for it.
-func (w *world) quietRise() {
+// quietIncrease raises one node's room while nothing else happens: the pods of the highest priority
+// that fit there, and of those the first, are woken.
+func (w *world) quietIncrease() {
 	w.pods.relist()
 	w.nodes.relist()
 	w.queueNew()
@@ -974,7 +974,7 @@ func (w *world) quietRise() {
 		w.reportRoom(n.Name, 0, false, 0)
 	}
 	w.deliverAll()
-	for _, pod := range w.pods.list() { // so that each has seen all nodes as they are
+	for _, pod := range w.pods.list() { // so that each has seen all nodes in their present state
 		if _, ok := w.unbound(pod.UID); ok && !slices.Contains(w.active, pod.UID) {
 			w.active = append(w.active, pod.UID)
 		}
@@ -1009,11 +1009,11 @@ func (w *world) quietRise() {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		state, _ := w.hub.Node(n.name)
-		w.failf("woken %v, want %v for %d slots of %s: %+v", got, want, w.m.slots(n), n.name, state)
+		w.failf("got woken %v, want %v for %d slots of %s: %+v", got, want, w.m.slots(n), n.name, state)
 	}
 }
 
-// stray calls what comes without a cycle before it.
+// stray calls extension points without a cycle before.
 func (w *world) stray() {
 	if pod, ok := pick(w.rng, w.pods.api); ok && w.m.claim(pod.UID) == nil && len(w.nodes.api) > 0 {
 		w.note("a stray Unreserve of %s", describe(pod))
@@ -1033,8 +1033,8 @@ func (w *world) restart() {
 	w.queueNew()
 }
 
-// storm does at the same time what different goroutines of a scheduler do. Every other
-// episode has none: it takes the same course each time.
+// storm runs the work of a scheduler's goroutines concurrently. Every other episode has no storm and is
+// deterministic.
 func (w *world) storm() {
 	if w.episode%2 == 0 {
 		return
@@ -1104,8 +1104,8 @@ func (w *world) storm() {
 	attempted()
 }
 
-// tryBeside tries a pod while other things happen, and returns what ends its cycle when
-// they have.
+// tryBeside tries a pod concurrently with other events, and returns a function that ends its cycle
+// afterwards.
 func (w *world) tryBeside() (end func()) {
 	w.mu.Lock()
 	i := slices.IndexFunc(w.active, func(uid types.UID) bool { _, ok := w.unbound(uid); return ok })
@@ -1138,10 +1138,10 @@ func (w *world) tryBeside() (end func()) {
 	}
 	return func() {
 		w.began(pod, t)
-		t.vain, t.refused, t.elsewhere = true, true, true
+		t.excused, t.refused, t.elsewhere = true, true, true
 		w.m.tried(pod.UID, false)
 		if p := w.m.waits(pod.UID); p != nil {
-			p.latest = 0 // whether a node was refused for its room is not known
+			p.latest = 0 // whether a node refused it for room is unknown
 		}
 		w.note("%s was tried meanwhile and reserved on %q", describe(pod), reserved)
 		bound := false

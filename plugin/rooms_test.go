@@ -34,15 +34,15 @@ import (
 
 var deleteOptions = metav1.DeleteOptions{}
 
-// often is the time between two updates of rooms in tests.
-const often = 2 * time.Millisecond
+// often is the interval of room updates in tests.
+const updateInterval = 2 * time.Millisecond
 
-// watcher follows the rooms that a scheduler tells of.
+// watcher follows the rooms that a scheduler publishes.
 type watcher struct {
 	t      testing.TB
 	stream grpc.ServerStreamingClient[spaziov1.Rooms]
 	rooms  map[string]api.Room
-	// updates counts the complete ones, parts the messages.
+	// updates counts complete updates, parts their messages.
 	updates, parts int
 }
 
@@ -78,11 +78,11 @@ func (w *watcher) next() api.Rooms {
 	}
 	w.parts++
 	if first := w.parts == 1; part.Full != first {
-		w.t.Errorf("message %d is full: %v", w.parts, part.Full)
+		w.t.Errorf("message %d: got full %v", w.parts, part.Full)
 	}
 	for _, r := range part.Rooms {
 		if w.rooms[r.Node] == r {
-			w.t.Errorf("told again of %+v", r)
+			w.t.Errorf("got an unchanged room again: %+v", r)
 		}
 		w.rooms[r.Node] = r
 	}
@@ -95,7 +95,7 @@ func (w *watcher) next() api.Rooms {
 	return part
 }
 
-// until follows until the rooms are as wanted.
+// until reads updates until the rooms are as wanted.
 func (w *watcher) until(want map[string]api.Room) {
 	w.t.Helper()
 	for range 100_000 {
@@ -107,12 +107,12 @@ func (w *watcher) until(want map[string]api.Room) {
 	w.t.Fatalf("never: (-want +got):\n%s", cmp.Diff(want, w.rooms))
 }
 
-// TestWatchTellsRooms: of every node what the scheduler decides by, and each change.
-func TestWatchTellsRooms(t *testing.T) {
+// TestWatchRooms: the stream has each node's room as the scheduler uses it, and each change.
+func TestWatchRooms(t *testing.T) {
 	clock := newClock()
 	beds := &testbeds{}
 	beds.name("bed", "2.5", podUID(1))
-	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Testbeds: beds, Now: clock.Now, Rooms: often}})
+	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Testbeds: beds, Now: clock.Now, Rooms: updateInterval}})
 	clock.advance(time.Second)
 	w := c.watch(c.plaintext())
 	zero, one := api.Room{Node: nodeName(0)}, api.Room{Node: nodeName(1)}
@@ -134,7 +134,7 @@ func TestWatchTellsRooms(t *testing.T) {
 	c.create(newPod(1, onNode(nodeName(0))), newPod(2, onNode(nodeName(0))), newPod(3, onNode(nodeName(1))))
 	zero.Held, zero.InFlight, one.InFlight = 2.5, 1, 1
 	expect()
-	// A node that takes any pod or none does not say how many fit.
+	// A node that takes any pod or none has no number of rooms.
 	s.settle(agent.Report{Avail: agent.Unbounded, Limiting: agent.LimitingPronto})
 	zero.Avail, zero.CostKnown = agent.Unbounded, false
 	expect()
@@ -148,33 +148,33 @@ func TestWatchTellsRooms(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until(map[string]api.Room{zero.Node: zero})
-	// Nothing more changes; it goes on to say so.
+	// Without further changes the stream still sends keep-alives.
 	for range 5 {
 		if part := w.next(); len(part.Rooms)+len(part.Gone) > 0 || part.More {
-			t.Errorf("told %+v, and nothing has changed", part)
+			t.Errorf("got %+v without a change", part)
 		}
 	}
 }
 
-// TestWatchOfManyNodes comes in parts.
+// TestWatchOfManyNodes arrives in parts.
 func TestWatchOfManyNodes(t *testing.T) {
 	const nodes = 2*api.MaxRooms + 1
-	c := newCluster(t, setup{nodes: nodes, options: plugin.HubOptions{Rooms: often}})
+	c := newCluster(t, setup{nodes: nodes, options: plugin.HubOptions{Rooms: updateInterval}})
 	w := c.watch(c.plaintext())
 	for w.updates == 0 {
 		w.next()
 	}
 	if len(w.rooms) != nodes || w.parts != 3 {
-		t.Errorf("%d nodes in %d messages, want %d in 3", len(w.rooms), w.parts, nodes)
+		t.Errorf("got %d nodes in %d messages, want %d in 3", len(w.rooms), w.parts, nodes)
 	}
 }
 
-// TestSlowReaderOfRooms gets the newest of each node when it reads again, not all that
-// was.
+// TestSlowReaderOfRooms gets each node's newest room when it reads again, without the intermediate
+// ones.
 func TestSlowReaderOfRooms(t *testing.T) {
 	const nodes = 200
 	clock := newClock()
-	c := newCluster(t, setup{nodes: nodes, options: plugin.HubOptions{Rooms: often, Now: clock.Now}})
+	c := newCluster(t, setup{nodes: nodes, options: plugin.HubOptions{Rooms: updateInterval, Now: clock.Now}})
 	conn, client, all := c.plaintext(), c.dial(), map[string]api.Room{}
 	w := c.watch(conn)
 	for w.updates == 0 {
@@ -187,14 +187,14 @@ func TestSlowReaderOfRooms(t *testing.T) {
 	c.eventually("all have reported", func() bool {
 		return !slices.ContainsFunc(c.hub.Snapshot(), func(n plugin.NodeState) bool { return n.Avail != 1 })
 	})
-	// All nodes turn stale at once, in the middle of what has not been read.
+	// All nodes become stale at once, amid unread messages.
 	clock.advance(config.DefaultMaxAge + 1)
 	w.until(all)
 }
 
-// TestTooManyWatchers of one address are refused, and one that leaves makes room.
+// TestTooManyWatchers of one address are refused; one that leaves frees its place.
 func TestTooManyWatchers(t *testing.T) {
-	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Rooms: often}})
+	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Rooms: updateInterval}})
 	conn := c.plaintext()
 	open := func() (context.CancelFunc, error) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -218,15 +218,14 @@ func TestTooManyWatchers(t *testing.T) {
 		leave = cancel
 		defer cancel()
 		if watchers++; watchers > 100 {
-			t.Fatal("one address may have any number of streams")
+			t.Fatal("the streams of one address are not limited")
 		}
 	}
 	leave()
 	c.eventually("a place", func() bool { cancel, err := open(); defer cancel(); return err == nil })
 }
 
-// tokenReviews is an API server that believes what a token says, but for one that was
-// withdrawn.
+// tokenReviews is an API server that accepts a token's claims unless the token was withdrawn.
 func tokenReviews(t *testing.T, withdrawn func(token string) bool) *rest.Config {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review authenticationv1.TokenReview
@@ -253,7 +252,7 @@ func accountToken(account, audience string, valid time.Duration) string {
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".sig"
 }
 
-// watchWith opens a stream of rooms with a token, none if it is empty.
+// watchWith opens a stream of rooms with a token, or without one if it is empty.
 func (c *cluster) watchWith(trust transport.Config, token string) *watcher {
 	c.t.Helper()
 	options, err := transport.DialOptions(c.hub.Addr().String(), transport.Config{CAFile: trust.CAFile})
@@ -275,7 +274,7 @@ func (c *cluster) watchWith(trust transport.Config, token string) *watcher {
 	return c.watch(conn)
 }
 
-// ends returns what the scheduler ends the stream with.
+// ends returns the code that the scheduler ends the stream with.
 func (w *watcher) ends() codes.Code {
 	for {
 		if _, err := w.stream.Recv(); err != nil {
@@ -284,9 +283,9 @@ func (w *watcher) ends() codes.Code {
 	}
 }
 
-// TestRoomsAreTheControllersToRead: who shows another's token, or none, is refused, and
-// a stream ends with its token.
-func TestRoomsAreTheControllersToRead(t *testing.T) {
+// TestOnlyControllersReadRooms: a caller with another's token, or none, is refused, and a stream ends
+// with its token.
+func TestOnlyControllersReadRooms(t *testing.T) {
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
 	const audience = "spazio-scheduler"
 	good := accountToken("spazio/testbed", audience, time.Hour)
@@ -295,7 +294,7 @@ func TestRoomsAreTheControllersToRead(t *testing.T) {
 		AgentServiceAccount: "spazio/agent", ControllerServiceAccount: "spazio/testbed", MaxAge: metav1.Duration{Duration: time.Hour},
 	}
 	never := func(string) bool { return false }
-	c := newCluster(t, setup{nodes: 1, config: tokenReviews(t, never), args: args, options: plugin.HubOptions{Rooms: often}})
+	c := newCluster(t, setup{nodes: 1, config: tokenReviews(t, never), args: args, options: plugin.HubOptions{Rooms: updateInterval}})
 	c.watchWith(identity, good).until(map[string]api.Room{nodeName(0): {Node: nodeName(0)}})
 	for name, test := range map[string]struct {
 		token string
@@ -312,13 +311,13 @@ func TestRoomsAreTheControllersToRead(t *testing.T) {
 			t.Errorf("token of %s: %v, want %v", name, got, test.want)
 		}
 	}
-	// A controller is no agent.
+	// A controller is not an agent.
 	if got := c.publishWith(identity, good, nodeName(0)).ends(); got != codes.PermissionDenied {
-		t.Errorf("a report with a controller's token: %v", got)
+		t.Errorf("report with a controller's token: got %v", got)
 	}
 
 	withdrawn := make(chan struct{})
-	c = newCluster(t, setup{nodes: 1, args: args, options: plugin.HubOptions{Rooms: often, Review: 10 * time.Millisecond}, config: tokenReviews(t, func(string) bool {
+	c = newCluster(t, setup{nodes: 1, args: args, options: plugin.HubOptions{Rooms: updateInterval, Review: 10 * time.Millisecond}, config: tokenReviews(t, func(string) bool {
 		select {
 		case <-withdrawn:
 			return true
@@ -336,7 +335,7 @@ func TestRoomsAreTheControllersToRead(t *testing.T) {
 	args.ControllerServiceAccount = ""
 	c = newCluster(t, setup{nodes: 1, config: tokenReviews(t, never), args: args})
 	if got := c.watchWith(identity, good).ends(); got != codes.PermissionDenied {
-		t.Errorf("without controllerServiceAccount: %v", got)
+		t.Errorf("without controllerServiceAccount: got %v", got)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// entry is a pod in the scheduler's queue since a time.
+// entry is a pod that is in the scheduler's queue since a time.
 type entry struct {
 	queueEntry
 	pod   *v1.Pod
@@ -45,7 +45,7 @@ func (g group) GetUnscheduledPods() []*v1.Pod { return g.pods }
 func (g group) GetTimestamp() time.Time       { return g.since }
 func (g group) GetPriority() int32            { return 0 }
 
-// of has a pod be one of a workload that was created at a time.
+// of makes a pod one of a workload that was created at a time.
 func of(workload string, created time.Time) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		p.Annotations = map[string]string{profiles.WorkloadAnnotation: workload}
@@ -56,7 +56,7 @@ func of(workload string, created time.Time) func(*v1.Pod) {
 	}
 }
 
-// sorted is a cluster whose queue is sorted by ShortestFirst, and a clock.
+// sorted is a cluster whose queue is sorted by ShortestFirst, with a clock.
 type sorted struct {
 	*cluster
 	fwk.QueueSortPlugin
@@ -75,13 +75,13 @@ func newSorted(t *testing.T, nodes int, args plugin.SpazioArgs) *sorted {
 	}
 	again, err := c.hub.NewShortestFirst(t.Context(), nil, c.edge)
 	if err != nil || again != made {
-		t.Fatalf("another profile has %v and not %v, %v", again, made, err)
+		t.Fatalf("another profile: got %v, want %v, %v", again, made, err)
 	}
 	return &sorted{cluster: c, QueueSortPlugin: made.(fwk.QueueSortPlugin), clock: clock, next: 1000}
 }
 
-// live has pods of a workload live for about so long each, as the scheduler's informer shows it: which
-// leaves out pods that have ended, so that they are deleted to it, or else shows their phase.
+// live makes pods of a workload live about so long each. The scheduler's informer leaves out ended
+// pods, so the API either deletes them or shows their phase.
 func (s *sorted) live(workload string, pods int, life time.Duration, deleted bool) {
 	s.t.Helper()
 	for range pods {
@@ -89,7 +89,7 @@ func (s *sorted) live(workload string, pods int, life time.Duration, deleted boo
 		pod := newPod(s.next, of(workload, s.clock.Now()), onNode("elsewhere"))
 		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.clock.Now())}}
 		s.arrive(pod)
-		s.clock.advance(life + time.Duration(s.next-1000)*time.Millisecond) // so that each end is seen in the mean
+		s.clock.advance(life + time.Duration(s.next-1000)*time.Millisecond) // so that the mean shows each end
 		before := s.expected(workload)
 		if deleted {
 			s.delete(pod)
@@ -125,44 +125,44 @@ func TestShortestFirst(t *testing.T) {
 		name          string
 		first, second queueEntry
 	}{
-		{"the shorter before the longer that was created before", short, long},
-		{"what is not known between them", other, long},
-		{"the longer that was created long before", pod(4, "long", -400), pod(5, "short", 0)},
+		{"a shorter one before a longer one that was created earlier", short, long},
+		{"an unknown one between them", other, long},
+		{"a longer one that was created long before", pod(4, "long", -400), pod(5, "short", 0)},
 		{"a higher priority before all", pod(6, "long", 0, withPriority(1)), short},
-		{"of one workload that created first", pod(7, "long", 3), pod(8, "long", 4)},
-		{"of those created at once that which came first", entry{pod: newPod(9, of("long", now)), since: after(1)}, entry{pod: newPod(10, of("long", now)), since: after(2)}},
+		{"of one workload the one created first", pod(7, "long", 3), pod(8, "long", 4)},
+		{"of those created at once the one queued first", entry{pod: newPod(9, of("long", now)), since: after(1)}, entry{pod: newPod(10, of("long", now)), since: after(2)}},
 		{"a group as its first pod", group{pods: []*v1.Pod{newPod(11, of("short", now)), newPod(12, of("long", now))}, since: now}, pod(13, "long", 0)},
-		{"a group without pods by when it came", group{since: after(1)}, group{since: after(2)}},
+		{"a group without pods by its queueing time", group{since: after(1)}, group{since: after(2)}},
 	} {
 		if !s.Less(test.first, test.second) || s.Less(test.second, test.first) {
-			t.Errorf("%s: %t, and the other way round %t", test.name, s.Less(test.first, test.second), s.Less(test.second, test.first))
+			t.Errorf("%s: got %t, reversed %t", test.name, s.Less(test.first, test.second), s.Less(test.second, test.first))
 		}
 	}
 }
 
-// TestQueueKeysStay: what becomes known of a pod's workload does not move it in a heap; once it comes
-// back it does.
+// TestQueueKeysStay: new knowledge about a workload does not move its pod in a heap; a pod that is
+// queued again gets a new key.
 func TestQueueKeysStay(t *testing.T) {
 	s := newSorted(t, 0, plugin.SpazioArgs{})
 	now := s.clock.Now()
 	first, second := entry{pod: newPod(1, of("a", now)), since: now}, entry{pod: newPod(2, of("b", now.Add(time.Second))), since: now.Add(time.Second)}
 	s.arrive(first.pod, second.pod)
 	if !s.Less(first, second) {
-		t.Fatal("while nothing is known the first is not first")
+		t.Fatal("without knowledge the first pod is not first")
 	}
 	s.live("a", 3, 100*time.Second, true)
 	s.live("b", 3, time.Second, true)
 	if !s.Less(first, second) {
-		t.Error("the order has changed in the queue")
+		t.Error("the order changed within the queue")
 	}
 	back := first
 	back.since = s.clock.Now()
 	if s.Less(back, second) || !s.Less(second, back) {
-		t.Error("the pod that came back is still first")
+		t.Error("the pod that was queued again is still first")
 	}
 }
 
-// TestQueueKeysAreBounded: of pods that are gone no more keys are kept than of those that wait.
+// TestQueueKeysAreBounded: the keys of gone pods are at most as many as those of waiting pods.
 func TestQueueKeysAreBounded(t *testing.T) {
 	const waiting = 100
 	s := newSorted(t, 0, plugin.SpazioArgs{})
@@ -178,20 +178,19 @@ func TestQueueKeysAreBounded(t *testing.T) {
 		most = max(most, s.hub.QueueKeys())
 	}
 	if most > 2048 {
-		t.Errorf("up to %d keys for %d pods", most, waiting)
+		t.Errorf("got up to %d keys for %d pods", most, waiting)
 	}
 	s.live("a", 3, time.Minute, true)
 	s.live("b", 3, time.Second, true)
 	b := entry{pod: newPod(20_000, of("b", now.Add(time.Second))), since: now}
-	for i := range waiting { // keys that were made while nothing was known
+	for i := range waiting { // keys that were made before anything was known
 		if !s.Less(entry{pod: pods[i], since: now}, b) {
-			t.Fatalf("the key of pod %d, which waits, is lost", i)
+			t.Fatalf("the key of waiting pod %d is lost", i)
 		}
 	}
 }
 
-// TestShortestAreWokenFirst, whether or not profiles are in use: the pods that room is given to are
-// those that the queue has first.
+// TestShortestAreWokenFirst, with or without profiles: room goes to the pods that the queue has first.
 func TestShortestAreWokenFirst(t *testing.T) {
 	for _, profiles := range []string{"Off", "Observe", "On"} {
 		t.Run(profiles, func(t *testing.T) {
@@ -205,7 +204,7 @@ func TestShortestAreWokenFirst(t *testing.T) {
 				newPod(0, of("long", now)), newPod(1, of("long", now), withPriority(1)), newPod(2, of("short", now.Add(2*time.Second))),
 				newPod(3, of("short", now.Add(time.Second))), newPod(4, of("long", now.Add(-time.Hour))),
 			)
-			// The priority, then what was created an hour before, then the short ones.
+			// By priority, then created an hour before, then the short ones.
 			var taken []reserve.PodKey
 			for _, i := range []int{1, 4, 3, 2, 0} {
 				s.woken()
@@ -213,7 +212,7 @@ func TestShortestAreWokenFirst(t *testing.T) {
 				s.eventually("a pod is woken", func() bool { return len(s.peek()) > 0 })
 				name := newPod(i).Name
 				if diff := cmp.Diff(map[string]bool{name: true}, s.peek()); diff != "" {
-					t.Fatalf("the rise after %d pods woke (-want +got):\n%s", len(taken), diff)
+					t.Fatalf("more room after %d pods woke (-want +got):\n%s", len(taken), diff)
 				}
 				pod, err := s.pods.Pods("default").Get(name)
 				if err != nil {
@@ -231,6 +230,6 @@ func TestShortestAreWokenFirst(t *testing.T) {
 
 func TestShortestFirstTakesNoArguments(t *testing.T) {
 	if _, err := plugin.NewHub(plugin.HubOptions{}).NewShortestFirst(t.Context(), &runtime.Unknown{}, nil); err == nil {
-		t.Error("arguments are not refused")
+		t.Error("New accepted arguments")
 	}
 }

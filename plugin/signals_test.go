@@ -24,7 +24,7 @@ import (
 
 func klogr() klog.Logger { return klog.Background() }
 
-func TestStreamsRefuseWhatMakesNoSense(t *testing.T) {
+func TestStreamsRefuseInvalidReports(t *testing.T) {
 	c := newCluster(t, setup{nodes: 2})
 	client := c.dial()
 	for _, test := range []struct {
@@ -45,17 +45,17 @@ func TestStreamsRefuseWhatMakesNoSense(t *testing.T) {
 			}
 			_, err := s.Recv()
 			if got := status.Code(err); got != codes.InvalidArgument {
-				t.Errorf("stream ended with %v: %v", got, err)
+				t.Errorf("got code %v: %v", got, err)
 			}
 		})
 	}
 	if got := c.state(nodeName(1)).Signal; got != "missing" {
-		t.Errorf("the second node's signal is %q", got)
+		t.Errorf("second node: got signal %q", got)
 	}
 }
 
-// TestRefusedReportsAreTold by the node whose agent sent them, cut short, until one counts.
-func TestRefusedReportsAreTold(t *testing.T) {
+// TestRefusedReportsAreShown with the node whose agent sent them, shortened, until a report counts.
+func TestRefusedReportsAreShown(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now}})
 	client := c.dial()
@@ -72,24 +72,24 @@ func TestRefusedReportsAreTold(t *testing.T) {
 	refuse(agent.Report{Node: nodeName(0), Avail: math.NaN()})
 	got := c.state(nodeName(0)).Refused
 	if got == nil || !got.At.Equal(clock.Now()) || !strings.Contains(got.Reason, "NaN") {
-		t.Fatalf("of a report with NaN: %+v", got)
+		t.Fatalf("report with NaN: got %+v", got)
 	}
 	if got := c.state(nodeName(1)).Refused; got != nil {
-		t.Errorf("of another node: %+v", got)
+		t.Errorf("report of another node: got %+v", got)
 	}
 	refuse(agent.Report{Node: nodeName(0), Limiting: strings.Repeat("é", 10_000)})
 	if got := c.state(nodeName(0)).Refused; got == nil || len(got.Reason) > 210 || !utf8.ValidString(got.Reason) {
-		t.Errorf("of a report as long as may be: %+v", got)
+		t.Errorf("report of maximal length: got %+v", got)
 	}
 	clock.advance(time.Second)
 	c.open(client, nodeName(0)).settle(agent.Report{Avail: 1})
 	if got := c.state(nodeName(0)).Refused; got != nil {
-		t.Errorf("after one that counts: %+v", got)
+		t.Errorf("after a valid report: got %+v", got)
 	}
 	clock.advance(time.Second)
 	refuse(agent.Report{Node: nodeName(1), Avail: 1}, agent.Report{Node: nodeName(0), Avail: 1})
 	if got := c.state(nodeName(1)).Refused; got == nil || !strings.Contains(got.Reason, nodeName(0)) {
-		t.Errorf("of a stream of two nodes: %+v", got)
+		t.Errorf("stream of two nodes: got %+v", got)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestNewestReportWins(t *testing.T) {
 	}
 	expect := func(want float64) {
 		t.Helper()
-		// A stream is handled in order: when the last is seen, all were looked at.
+		// A stream is processed in order: once the last report counts, all were processed.
 		c.eventually("the avail arrives", func() bool { return c.state(nodeName(0)).Avail == want })
 	}
 	send(5, 10, 1)
@@ -115,14 +115,13 @@ func TestNewestReportWins(t *testing.T) {
 	send(5, 12, 7)
 	send(6, 2, 8)
 	expect(8)
-	// Its report turned stale, so a node whose clock was set back may start over.
+	// Its report is stale, so a node whose clock was set back may start again.
 	clock.advance(config.DefaultMaxAge + 1)
 	send(1, 1, 9)
 	expect(9)
 }
 
-// TestOldSamplesAreNotFresh: what waited on its way to the scheduler counts from
-// its sample, whenever it arrives.
+// TestOldSamplesAreNotFresh: the age of a delayed report counts from its sample.
 func TestOldSamplesAreNotFresh(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Now: clock.Now}})
@@ -131,7 +130,7 @@ func TestOldSamplesAreNotFresh(t *testing.T) {
 	expect := func(want string, age time.Duration) {
 		t.Helper()
 		if got := c.state(nodeName(0)); got.Signal != want || got.Age != age {
-			t.Errorf("signal %s at the age of %v, want %s at %v", got.Signal, got.Age, want, age)
+			t.Errorf("got signal %s at age %v, want %s at %v", got.Signal, got.Age, want, age)
 		}
 	}
 	arrive := func(avail float64, age time.Duration) {
@@ -150,7 +149,7 @@ func TestOldSamplesAreNotFresh(t *testing.T) {
 	expect("stale", config.DefaultMaxAge+1)
 	arrive(2, time.Hour) // older than the scheduler
 	expect("stale", time.Hour)
-	arrive(1.5, math.MaxInt64) // an age that overflows is no future
+	arrive(1.5, math.MaxInt64) // an age that overflows is not in the future
 	expect("stale", 366*24*time.Hour)
 	arrive(1, 0)
 	expect("fresh", 0)
@@ -182,7 +181,7 @@ func TestAgentIsNotifiedOfBinds(t *testing.T) {
 	}
 	c.PostBind(t.Context(), &cycleState{}, newPod(1), node)
 	expectBind(keyOf(1), 0)
-	// The API's event of the same bind is no news; one of another scheduler is.
+	// The API's event of the same bind sends no second notice; another scheduler's bind does.
 	c.create(newPod(1, onNode(node)), newPod(2, onNode(node), withInits(2)))
 	expectBind(keyOf(2), 2)
 }
@@ -214,7 +213,7 @@ func TestIdleStreamsAreClosed(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1, args: plugin.SpazioArgs{MaxAge: short, IdleTimeout: short}})
 	client := c.dial()
 	silent, once := c.open(client, nodeName(0)), c.open(client, nodeName(0))
-	_ = once.Send(api.FromReport(once.complete(agent.Report{Avail: 3}))) // on a busy machine it is idle before
+	_ = once.Send(api.FromReport(once.complete(agent.Report{Avail: 3}))) // it may be idle even before on a loaded machine
 	for name, s := range map[string]*stream{"silent": silent, "once": once} {
 		if _, err := s.Recv(); status.Code(err) != codes.DeadlineExceeded {
 			t.Errorf("stream %s ended with %v", name, err)
@@ -227,7 +226,7 @@ func TestNewestStreamWins(t *testing.T) {
 	client := c.dial()
 	first, late, second := c.open(client, nodeName(0)), c.open(client, nodeName(0)), c.open(client, nodeName(0))
 	first.settle(agent.Report{Incarnation: 2, Sequence: 5, Avail: 3})
-	// What it carries is old, so it changes nothing.
+	// Its report is old, so it changes nothing.
 	late.report(agent.Report{Incarnation: 2, Sequence: 4, Avail: 9})
 	if err := late.CloseSend(); err != nil {
 		t.Fatal(err)
@@ -237,7 +236,7 @@ func TestNewestStreamWins(t *testing.T) {
 	}
 	c.PostBind(t.Context(), &cycleState{}, newPod(1), nodeName(0))
 	if notice, err := first.Recv(); err != nil || reserve.PodKey(notice.GetPodBound().GetPod()) != keyOf(1) {
-		t.Errorf("the first stream heard %v, %v", notice, err)
+		t.Errorf("first stream: got notice %v, %v", notice, err)
 	}
 	second.settle(agent.Report{Incarnation: 3, Sequence: 1, Avail: 1})
 	if _, err := first.Recv(); status.Code(err) != codes.Aborted {
@@ -245,12 +244,12 @@ func TestNewestStreamWins(t *testing.T) {
 	}
 	c.PostBind(t.Context(), &cycleState{}, newPod(2), nodeName(0))
 	if notice, err := second.Recv(); err != nil || reserve.PodKey(notice.GetPodBound().GetPod()) != keyOf(2) {
-		t.Errorf("the second stream heard %v, %v", notice, err)
+		t.Errorf("second stream: got notice %v, %v", notice, err)
 	}
 }
 
-// TestReportsAreLimited: of a burst what is in excess does not take effect, but
-// for the newest, and that later.
+// TestReportsAreLimited: excess reports of a burst have no effect, except the newest, which is applied
+// later.
 func TestReportsAreLimited(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now}})
@@ -267,13 +266,13 @@ func TestReportsAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := c.state(nodeName(0)).Avail; got != config.DefaultReportBurst {
-		t.Errorf("after the burst avail is %v, want that of report %d", got, config.DefaultReportBurst)
+		t.Errorf("after the burst: got avail %v, want that of report %d", got, config.DefaultReportBurst)
 	}
-	// Another node is not concerned.
+	// Another node is not affected.
 	c.open(client, nodeName(1)).settle(agent.Report{Avail: 7})
 	clock.advance(time.Second)
 	c.eventually("the newest report takes effect", func() bool { return c.state(nodeName(0)).Avail == 100 })
-	// So does the next, without delay.
+	// The next report is applied without delay.
 	c.open(client, nodeName(0)).settle(agent.Report{Incarnation: 1, Sequence: 101, Avail: 5})
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
-// TestSilentNodeTakesItsLineAlone: nine nodes are full and say so, the tenth has
-// nothing more to say, and 500 pods wait.
-func TestSilentNodeTakesItsLineAlone(t *testing.T) {
+// TestSilentNodeIsFilledToSlowStart: nine nodes report that they are full, the tenth stops reporting,
+// and 500 pods wait.
+func TestSilentNodeIsFilledToSlowStart(t *testing.T) {
 	const nodes, waiting = 10, 500
 	for _, test := range []struct {
 		name    string
@@ -29,8 +29,8 @@ func TestSilentNodeTakesItsLineAlone(t *testing.T) {
 		{"saturated, an hour ago", &agent.Report{Avail: 5, Saturated: true}, time.Hour, 2},
 		{"with room, seconds ago", &agent.Report{Avail: 5}, 6 * time.Second, 2},
 		{"with room for one", &agent.Report{Avail: 1}, 6 * time.Second, 1},
-		{"with pods and an allowance that nobody else saw", &agent.Report{Avail: 500, Allowance: 400, Pods: keys(900, 1300)}, 6 * time.Second, 2},
-		{"never a word", nil, time.Hour, 2},
+		{"with pods and an allowance unknown to the API", &agent.Report{Avail: 500, Allowance: 400, Pods: keys(900, 1300)}, 6 * time.Second, 2},
+		{"never reported", nil, time.Hour, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			clock := newClock()
@@ -50,25 +50,25 @@ func TestSilentNodeTakesItsLineAlone(t *testing.T) {
 			}
 			for i := range waiting {
 				if node, status := c.schedule(newPod(i), c.infos); status.IsSuccess() && node != silent {
-					t.Fatalf("%s has no room and got a pod", node)
+					t.Fatalf("%s got a pod without room", node)
 				}
 			}
 			if got := int(c.state(silent).InFlight); got != test.want {
-				t.Errorf("the silent node got %d of %d pods, want %d", got, waiting, test.want)
+				t.Errorf("silent node: got %d of %d pods, want %d", got, waiting, test.want)
 			}
 			if got := c.state(silent).Slots; got != 0 {
-				t.Errorf("%d slots are left, for which pods would be woken", got)
+				t.Errorf("got %d free slots, for which pods would be woken", got)
 			}
-			// Filter sees it, and no pod has to be refused when it is reserved.
+			// Filter sees it, and Reserve refuses no pod.
 			if _, feasible, _ := c.attempt(newPod(waiting), c.infos); len(feasible) != 0 {
-				t.Errorf("%d nodes pass Filter, want none", len(feasible))
+				t.Errorf("got %d nodes that pass Filter, want none", len(feasible))
 			}
 		})
 	}
 }
 
-// TestSlowStartByCores: the first step on a node is a pod for each of the cores that
-// the API says it has, and follows them.
+// TestSlowStartByCores: the first step on a node is one pod per core of the API's capacity, and follows
+// changes of it.
 func TestSlowStartByCores(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{2, 4, 16, 64})
@@ -82,7 +82,7 @@ func TestSlowStartByCores(t *testing.T) {
 	for i, want := range []float64{2, 4, 16, 64} {
 		streams[i].settle(agent.Report{Avail: 1000})
 		if got := fill(i); got != want {
-			t.Errorf("%v pods in flight on %s, want %v", got, nodeName(i), want)
+			t.Errorf("got %v pods in flight on %s, want %v", got, nodeName(i), want)
 		}
 	}
 	grown := c.infos[0].Node().DeepCopy()
@@ -93,8 +93,8 @@ func TestSlowStartByCores(t *testing.T) {
 	c.eventually("the node has slots for its new cores", func() bool { return c.state(nodeName(0)).Slots == 30 })
 }
 
-// TestSilentNodeKeepsItsLineAsPodsEnd: what it had shown to bear it still bears.
-func TestSilentNodeKeepsItsLineAsPodsEnd(t *testing.T) {
+// TestSilentNodeKeepsItsLimitAsPodsEnd: a node still bears what it has borne before.
+func TestSilentNodeKeepsItsLimitAsPodsEnd(t *testing.T) {
 	const running = 6
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Now: clock.Now}})
@@ -114,11 +114,11 @@ func TestSilentNodeKeepsItsLineAsPodsEnd(t *testing.T) {
 		c.schedule(newPod(100+i), c.infos)
 	}
 	if got := c.state(nodeName(0)).InFlight; got != 2+running/2 {
-		t.Errorf("%v pods in flight, want %d", got, 2+running/2)
+		t.Errorf("got %v pods in flight, want %d", got, 2+running/2)
 	}
 }
 
-// TestSchedulerThatStoodStill heard of nobody meanwhile: no node is silent.
+// TestSchedulerThatStoodStill received no reports meanwhile: it must not count nodes as silent.
 func TestSchedulerThatStoodStill(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now}})
@@ -128,23 +128,23 @@ func TestSchedulerThatStoodStill(t *testing.T) {
 	c.open(client, nodeName(1)).settle(agent.Report{Avail: 3})
 	clock.advance(time.Hour)
 	if node, status := c.schedule(newPod(0), c.infos); status.IsSuccess() || !strings.Contains(status.Message(), "without a current") {
-		t.Fatalf("placed on %q before any node could report: %v", node, status)
+		t.Fatalf("got node %q before any node could report: %v", node, status)
 	}
 	s.settle(agent.Report{Avail: 1})
 	if node, status := c.schedule(newPod(0), c.infos); node != nodeName(0) {
-		t.Errorf("placed on %q, want the node that has reported: %v", node, status)
+		t.Errorf("got node %q, want the node that has reported: %v", node, status)
 	}
 	if node, status := c.schedule(newPod(1), c.infos); status.IsSuccess() {
-		t.Errorf("placed on %q, which is still waited for or full", node)
+		t.Errorf("got node %q, which is still waited for or full", node)
 	}
 	c.pass(clock, config.DefaultMaxAge)
 	if node, status := c.schedule(newPod(1), c.infos); node != nodeName(1) {
-		t.Errorf("placed on %q after the grace, want the silent node's line: %v", node, status)
+		t.Errorf("got node %q after the grace, want the silent node: %v", node, status)
 	}
 }
 
-// waitingFor makes a pod of a container, after an init container if init, that
-// waits for a reason.
+// waitingFor returns an edit that makes a container of the pod wait for a reason, or its init container
+// if init is set.
 func waitingFor(reason string, init bool) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		waits := v1.ContainerStatus{Name: "c", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}}
@@ -158,14 +158,14 @@ func waitingFor(reason string, init bool) func(*v1.Pod) {
 	}
 }
 
-// TestPodsThatNeverStart block nobody else: not at once where kubelet says why,
-// and not for long where it does not. Their room stays theirs.
+// TestPodsThatNeverStart do not block other pods: not at all if kubelet reports the reason, and not for
+// long otherwise. Their room stays reserved.
 func TestPodsThatNeverStart(t *testing.T) {
 	const nodes, each, room = 8, 5, 7
 	for _, test := range []struct {
 		reason string
 		init   bool
-		known  bool // for what it is, at once
+		known  bool // at once, by kubelet's reason
 	}{
 		{"ImagePullBackOff", false, true}, {"ErrImagePull", false, true}, {"InvalidImageName", false, true},
 		{"ErrImageNeverPull", true, true}, {"RegistryUnavailable", false, true}, {"CreateContainerConfigError", false, true},
@@ -201,7 +201,7 @@ func TestPodsThatNeverStart(t *testing.T) {
 				return status.IsSuccess()
 			}
 			if got := good(); got != test.known {
-				t.Errorf("at first a good pod is placed: %v, want %v", got, test.known)
+				t.Errorf("at first: a good pod placed %v, want %v", got, test.known)
 			}
 			for range 3 * 60 {
 				c.pass(clock, time.Minute)
@@ -209,17 +209,17 @@ func TestPodsThatNeverStart(t *testing.T) {
 			report()
 			c.eventually("three hours later a good pod finds a slot", func() bool { return c.state(nodeName(1)).Slots > 0 })
 			if !good() {
-				t.Error("three hours later a good pod finds no place")
+				t.Error("three hours later: a good pod is refused")
 			}
 			if got := c.state(nodeName(7)); got.InFlight < each || got.Free > room-each {
-				t.Errorf("%+v, want the room of %d pods kept", got, each)
+				t.Errorf("got %+v, want the room of %d pods reserved", got, each)
 			}
 		})
 	}
 }
 
-// TestPodGoesOn: its image appears, and so it is one that starts.
-func TestPodGoesOn(t *testing.T) {
+// TestStalledPodStarts: its image appears, so it counts as starting again.
+func TestStalledPodStarts(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 9})
@@ -231,12 +231,11 @@ func TestPodGoesOn(t *testing.T) {
 	c.update(pod)
 	c.eventually("the pod starts", func() bool { return c.state(nodeName(0)).Stalled == 0 })
 	if got := c.state(nodeName(0)); got.InFlight != 1 || got.Slots != 1 {
-		t.Errorf("%+v, want the pod in flight and one slot of two left", got)
+		t.Errorf("got %+v, want the pod in flight and one of two slots free", got)
 	}
 }
 
-// TestPodBetweenInitContainers is in flight again, unless it is the API that is
-// late to tell of its end.
+// TestPodBetweenInitContainers is in flight again, unless only the API's event of its end is late.
 func TestPodBetweenInitContainers(t *testing.T) {
 	for init, want := range map[bool]float64{true: 1, false: 0} {
 		c := newCluster(t, setup{nodes: 1})
@@ -247,14 +246,14 @@ func TestPodBetweenInitContainers(t *testing.T) {
 		s.settle(agent.Report{Avail: 3, Pods: keys(0, 1)})
 		s.settle(agent.Report{Avail: 4})
 		if got := c.state(nodeName(0)).InFlight; got != want {
-			t.Errorf("init containers %v: %v in flight when it is no longer listed, want %v", init, got, want)
+			t.Errorf("init containers %v: got %v in flight after it is no longer listed, want %v", init, got, want)
 		}
 	}
 }
 
-// TestNodesThatNeverWere leave no account: it shows in what a node of that name
-// finds.
-func TestNodesThatNeverWere(t *testing.T) {
+// TestUnknownNodesLeaveNoState: a bind to a node that does not exist must not affect a later node of
+// that name.
+func TestUnknownNodesLeaveNoState(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	pod := newPod(0, onNode("nowhere"))
 	c.create(pod)
@@ -262,6 +261,6 @@ func TestNodesThatNeverWere(t *testing.T) {
 	c.delete(pod)
 	c.eventually("the pod is forgotten", func() bool { return c.hub.Ledger().Bound == 0 })
 	if _, ok := c.hub.Node("nowhere"); ok {
-		t.Error("a pod made a node")
+		t.Error("a pod created a node")
 	}
 }

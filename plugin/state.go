@@ -137,7 +137,7 @@ const DebugPath = "/debug/spazio"
 type NodeExplanation struct {
 	NodeState
 	// Pods are those that are bound to the node and have not ended, in order of their
-	// creation, whoever scheduled them.
+	// creation, whichever scheduler placed them.
 	Pods []NodePod `json:"pods,omitempty"`
 }
 
@@ -180,7 +180,7 @@ const (
 	// PodNew has not been tried; PodWaiting was, and found no room; PodInFlight
 	// was given to a node that has not yet reported it; PodCounted is in its
 	// node's reports; PodEnded is terminal; PodPlaceholder holds room on its node; PodExempt
-	// is none of the plugin's business.
+	// is not handled by the plugin.
 	PodNew         = "new"
 	PodWaiting     = "waiting"
 	PodInFlight    = "in flight"
@@ -265,7 +265,7 @@ type WorkloadState struct {
 }
 
 // ShareState is a mean and a standard deviation, in cores or bytes, and how far both
-// are believed, from 0 to 1.
+// are trusted, from 0 to 1.
 type ShareState struct {
 	Amount     float64 `json:"amount"`
 	SD         float64 `json:"sd"`

@@ -27,7 +27,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-func TestHandlerTellsTheState(t *testing.T) {
+func TestHandlerShowsTheState(t *testing.T) {
 	c := newCluster(t, setup{nodes: 2})
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 3, K: 1.5, Limiting: "cpu", Pods: keys(0, 4), Flags: agent.Flags{Churn: true}})
 	if _, status := c.schedule(newPod(9), c.infos[:1]); !status.IsSuccess() {
@@ -52,23 +52,23 @@ func TestHandlerTellsTheState(t *testing.T) {
 	w = httptest.NewRecorder()
 	c.hub.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
 	if w.Code != http.StatusMethodNotAllowed {
-		t.Errorf("POST answered %d", w.Code)
+		t.Errorf("POST: got %d", w.Code)
 	}
 }
 
-// Who waits for nodes hears when so many have reported, or why not.
+// TestAwaitFresh: a caller that waits for nodes gets the number that reported, or the reason for fewer.
 func TestAwaitFresh(t *testing.T) {
 	c := newCluster(t, setup{nodes: 2})
 	client := c.dial()
 	c.open(client, nodeName(0)).settle(agent.Report{Avail: 3})
 	if err := c.hub.AwaitFresh(t.Context(), 1); err != nil {
-		t.Errorf("one of two: %v", err)
+		t.Errorf("one of two: got error %v", err)
 	}
 	enough := errors.New("enough")
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(enough)
 	if err := c.hub.AwaitFresh(ctx, 2); !errors.Is(err, enough) {
-		t.Errorf("one is silent: error %v", err)
+		t.Errorf("one is silent: got error %v", err)
 	}
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
@@ -113,7 +113,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// counter reads a metric, which all Hubs of the process share.
+// counter reads a metric that all Hubs of the process share.
 func counter(t *testing.T, name string) float64 {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -131,7 +131,7 @@ func counter(t *testing.T, name string) float64 {
 	return 0
 }
 
-// TestCounters: each counts what it says, once.
+// TestCounters: each counts its events once.
 func TestCounters(t *testing.T) {
 	const refused, unknown, superseded = `spazio_rejections_total{reason="no_room"}`, `spazio_reports_total{result="unknown_node"}`, `spazio_streams_closed_total{reason="superseded"}`
 	c := newCluster(t, setup{nodes: 2})
@@ -148,7 +148,7 @@ func TestCounters(t *testing.T) {
 	stranger.report(agent.Report{Avail: 1})
 	for _, s := range []*stream{first, stranger} {
 		if _, err := s.Recv(); err == nil {
-			t.Fatalf("the stream of %s goes on", s.node)
+			t.Fatalf("the stream of %s continues", s.node)
 		}
 	}
 	for name, want := range map[string]float64{refused: 2, unknown: 1, superseded: 1} {
@@ -158,8 +158,8 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestMissedDeletion: a watch breaks while a pod is deleted, so that the
-// informer knows of it by its absence only.
+// TestMissedDeletion: the watch breaks while a pod is deleted, so that the informer detects the
+// deletion only by the pod's absence.
 func TestMissedDeletion(t *testing.T) {
 	watching := make(chan *watch.FakeWatcher, 10)
 	bound := newPod(0, onNode(nodeName(0)))
@@ -193,7 +193,7 @@ func TestPodIsReplacedUnderItsName(t *testing.T) {
 	c.eventually("the old pod is forgotten", func() bool { return c.hub.Ledger() == reserve.Census{} })
 }
 
-func TestNodeIsDeletedAndMadeAgain(t *testing.T) {
+func TestNodeIsRecreated(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	client := c.dial()
 	s := c.open(client, nodeName(0))
@@ -217,7 +217,7 @@ func TestNodeIsDeletedAndMadeAgain(t *testing.T) {
 	c.eventually("the node is back", func() bool { return len(c.hub.Snapshot()) == 1 })
 	got := c.state(nodeName(0))
 	if got.Signal != "missing" || got.InFlight != 1 {
-		t.Errorf("the new node is %+v, want no signal and the pod still in flight", got)
+		t.Errorf("new node: got %+v, want no signal and the pod still in flight", got)
 	}
 	c.open(client, nodeName(0)).settle(agent.Report{Incarnation: 1, Sequence: 1, Avail: 2})
 }

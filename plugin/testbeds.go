@@ -152,7 +152,7 @@ func (h *Hub) testbedSource(handle fwk.Handle) (cache.ListerWatcher, error) {
 	}
 	r, version := client.Resource(testbedResource), testbedResource.GroupVersion().String()
 	return &cache.ListWatch{ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		// Everybody may ask which kinds there are. Testbeds themselves may be read only
+		// Every account may list the API's kinds. Testbeds themselves may be read only
 		// where their component is installed, and elsewhere nothing should be refused.
 		if _, err := handle.ClientSet().Discovery().ServerResourcesForGroupVersion(version); err != nil {
 			return nil, err

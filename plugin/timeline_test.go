@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// steps are those of a pod as Explain tells them.
+// steps returns a pod's steps from Explain.
 func (c *cluster) steps(pod string) []plugin.Step {
 	c.t.Helper()
 	e, err := c.hub.Explain(pod)
@@ -27,14 +27,14 @@ func (c *cluster) steps(pod string) []plugin.Step {
 	return e.Steps
 }
 
-// waitStep waits until a pod has come to a step.
+// waitStep waits until a pod has reached a step.
 func (c *cluster) waitStep(pod, name string) {
 	c.t.Helper()
 	c.eventually(pod+" is "+name, func() bool { return c.hasStep(pod, name, func(plugin.Step) bool { return true }) })
 }
 
-// waitSeen waits until the scheduler has seen a step of a pod itself: the API may show it
-// before, in whole seconds.
+// waitSeen waits until the scheduler itself has recorded a step of a pod: the API may show it earlier,
+// in whole seconds.
 func (c *cluster) waitSeen(pod, name string) {
 	c.t.Helper()
 	c.eventually(pod+" is seen "+name, func() bool {
@@ -47,8 +47,8 @@ func (c *cluster) hasStep(pod, name string, is func(plugin.Step) bool) bool {
 	return slices.ContainsFunc(c.steps(pod), func(s plugin.Step) bool { return s.Name == name && is(s) })
 }
 
-// TestTimeline follows a pod from its creation, over attempts that fail for one reason and
-// another, a node that is lost and a bind that fails, to its end.
+// TestTimeline follows a pod from its creation through attempts that fail for different reasons, a lost
+// node and a failed bind to its end.
 func TestTimeline(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now}, args: plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Hour}}})
@@ -86,7 +86,7 @@ func TestTimeline(t *testing.T) {
 	want = append(want, plugin.Step{Name: plugin.StepTried, At: at(10.25), Tries: tries})
 	check("refused twice")
 
-	// A node that had room has none when the pod is to be reserved there.
+	// A node that had room has none at the reservation.
 	clock.advance(time.Second)
 	second.settle(agent.Report{Avail: 1})
 	state, feasible, status := c.attempt(pod, c.infos)
@@ -134,7 +134,7 @@ func TestTimeline(t *testing.T) {
 	first.settle(agent.Report{Avail: 0, Pods: []reserve.PodKey{keyOf(0)}})
 	want = append(want, plugin.Step{Name: plugin.StepListed, At: at(17.25), Node: nodeName(0)})
 	check("listed")
-	// It is listed once, whatever comes between.
+	// It is listed once, whatever happens in between.
 	clock.advance(time.Second)
 	first.settle(agent.Report{Avail: 0})
 	first.settle(agent.Report{Avail: .5, Pods: []reserve.PodKey{keyOf(0)}})
@@ -151,8 +151,8 @@ func TestTimeline(t *testing.T) {
 	check("ended")
 }
 
-// TestBoundWhenListed: a node may list a pod before the scheduler hears that its bind is done.
-// It was bound by then.
+// TestBoundWhenListed: a node may list a pod before the scheduler learns that its bind succeeded. The
+// pod was bound by then.
 func TestBoundWhenListed(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Now: clock.Now}})
@@ -176,13 +176,13 @@ func TestBoundWhenListed(t *testing.T) {
 	}
 }
 
-// containerOf is one that has run.
+// containerOf returns a container that has run.
 func containerOf(from, to time.Time) v1.ContainerStatus {
 	return v1.ContainerStatus{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{StartedAt: metav1.NewTime(from), FinishedAt: metav1.NewTime(to)}}}
 }
 
-// TestTimelineOfOthers: of pods that this scheduler did not place, and of those bound before
-// it began, there is what the API and the agents tell.
+// TestTimelineOfOthers: pods that this scheduler did not place, and those bound before it started, have
+// the steps from the API and the agents.
 func TestTimelineOfOthers(t *testing.T) {
 	clock := newClock()
 	created, scheduled := metav1.NewTime(clock.Now().Add(-time.Minute)), metav1.NewTime(clock.Now().Add(-50*time.Second))
@@ -203,7 +203,7 @@ func TestTimelineOfOthers(t *testing.T) {
 	s.settle(agent.Report{Avail: 1, Pods: []reserve.PodKey{keyOf(0), keyOf(1)}})
 	creation := plugin.Step{Name: plugin.StepCreated, At: &created.Time, WholeSeconds: true}
 	for pod, want := range map[string][]plugin.Step{
-		// When it was listed the last scheduler may have seen.
+		// An earlier scheduler may have seen when it was listed.
 		"default/pod-0": {creation, {Name: plugin.StepBound, At: &scheduled.Time, WholeSeconds: true, Node: nodeName(0)}, {Name: plugin.StepListed, Node: nodeName(0)}},
 		"default/pod-1": {creation, {Name: plugin.StepBound, At: &boundAt, Node: nodeName(0)}, {Name: plugin.StepListed, At: &listedAt, Node: nodeName(0)}},
 	} {
@@ -213,8 +213,8 @@ func TestTimelineOfOthers(t *testing.T) {
 	}
 }
 
-// TestTimelinesAreForgotten: ended pods are remembered up to a bound, the last ones; running
-// ones all; those that are gone not at all, however they went.
+// TestTimelinesAreForgotten: the newest ended pods are remembered up to a bound, running pods all, and
+// deleted pods not at all, however they were deleted.
 func TestTimelinesAreForgotten(t *testing.T) {
 	const ended, kept = 1100, 1024
 	c := newCluster(t, setup{nodes: 1})
@@ -244,8 +244,8 @@ func TestTimelinesAreForgotten(t *testing.T) {
 		try(pod)
 		c.update(newPod(i, ours, func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }))
 	}
-	// That a pod has ended is read from the API; what is remembered of it follows that.
-	c.eventually("the last end has been heard of", func() bool { return !tried(ended - kept - 1) })
+	// The end of a pod is read from the API; its history follows.
+	c.eventually("the last end was processed", func() bool { return !tried(ended - kept - 1) })
 	if !tried(ended) {
 		t.Error("a pod that has not ended is forgotten")
 	}
@@ -255,7 +255,7 @@ func TestTimelinesAreForgotten(t *testing.T) {
 		}
 	}
 
-	// A pod that is gone before its attempt leaves nothing.
+	// A pod that is deleted before its attempt leaves no history.
 	histories := c.hub.Histories()
 	placeholderLike := newPod(ended+1, ours)
 	c.arrive(placeholderLike)
@@ -263,18 +263,18 @@ func TestTimelinesAreForgotten(t *testing.T) {
 	c.eventually("the pod is gone", func() bool { _, err := c.pods.Pods("default").Get(placeholderLike.Name); return err != nil })
 	c.attempt(placeholderLike, c.infos)
 	if got := c.hub.Histories(); got != histories {
-		t.Errorf("%d histories after an attempt for a pod that is gone, %d before", got, histories)
+		t.Errorf("got %d histories after an attempt for a deleted pod, want %d", got, histories)
 	}
 	state := &cycleState{}
 	c.Reserve(t.Context(), state, placeholderLike, nodeName(0))
 	c.Unreserve(t.Context(), state, placeholderLike, nodeName(0))
 	c.PostBind(t.Context(), state, placeholderLike, nodeName(0))
 	c.delete(runs)
-	c.eventually("those that are gone are forgotten", func() bool { return c.hub.Histories() == histories-1 })
+	c.eventually("the deleted ones are forgotten", func() bool { return c.hub.Histories() == histories-1 })
 }
 
-// TestLateReservations: a pod may be deleted while it is being reserved, and its ledger's entry
-// gone before the bind fails. It leaves no history either.
+// TestLateReservations: a pod may be deleted during its reservation, and its ledger entry removed
+// before the bind fails. It leaves no history either.
 func TestLateReservations(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Now: clock.Now}})
@@ -291,12 +291,12 @@ func TestLateReservations(t *testing.T) {
 	c.eventually("the reservation has expired", func() bool { return c.state(nodeName(0)).InFlight == 0 })
 	c.Unreserve(t.Context(), state, pod, nodeName(0))
 	if got := c.hub.Histories(); got != 0 {
-		t.Errorf("%d histories of a pod that is gone", got)
+		t.Errorf("got %d histories of a deleted pod", got)
 	}
 }
 
-// TestPending: each pod without a node says why, whoever refused it; one in flight waits no
-// more.
+// TestPending: each pod without a node has a reason, whichever plugin refused it; a pod in flight no
+// longer waits.
 func TestPending(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now}})
@@ -334,9 +334,9 @@ func TestPending(t *testing.T) {
 		t.Errorf("%d (-want +got):\n%s", total, diff)
 	}
 	if got, total := c.hub.Pending(1); len(got) != 1 || got[0].Name != "pod-3" || total != 4 {
-		t.Errorf("the oldest of %d: %v", total, got)
+		t.Errorf("the oldest of %d: got %v", total, got)
 	}
 	if got, total := plugin.NewHub(plugin.HubOptions{}).Pending(1); len(got) != 0 || total != 0 {
-		t.Errorf("before New: %v of %d", got, total)
+		t.Errorf("before New: got %v of %d", got, total)
 	}
 }

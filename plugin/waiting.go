@@ -236,7 +236,7 @@ func (w *waiting) forget(p *waitingPod) {
 	w.leave(p)
 	delete(w.pods, p.pod.UID)
 	w.byNumber[p.number] = nil
-	w.numbers.giveBack(p.number)
+	w.numbers.release(p.number)
 }
 
 // startWait records since when a pod waits for room, if it did not before.

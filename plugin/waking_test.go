@@ -18,22 +18,21 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// patient is a setup in which neither the slow retry nor a signal that turns
-// stale comes to the rescue.
-func patient(nodes int) setup {
+// withoutRetry returns a setup in which neither the slow retry nor a stale signal wakes a pod.
+func withoutRetry(nodes int) setup {
 	hour := metav1.Duration{Duration: time.Hour}
 	return setup{nodes: nodes, args: plugin.SpazioArgs{RetryPeriod: hour, MaxAge: hour}}
 }
 
-// still is patient, and time goes by only if the test has it so: a slot that is kept
-// for a pod which does not come for it goes to no other meanwhile.
+// still returns such a setup with a clock that only the test advances: a slot that is reserved for
+// an absent pod goes to no other meanwhile.
 func still(nodes int) (setup, *clock) {
-	s, clock := patient(nodes), newClock()
+	s, clock := withoutRetry(nodes), newClock()
 	s.options.Now = clock.Now
 	return s, clock
 }
 
-// refuse tries pods in vain.
+// refuse tries pods and expects each to be refused.
 func (c *cluster) refuse(pods ...*v1.Pod) {
 	c.t.Helper()
 	c.arrive(pods...)
@@ -44,7 +43,7 @@ func (c *cluster) refuse(pods ...*v1.Pod) {
 	}
 }
 
-func TestRiseWakesTheHighestPriorities(t *testing.T) {
+func TestMoreRoomWakesTheHighestPriorities(t *testing.T) {
 	setup, clock := still(2)
 	c := newCluster(t, setup)
 	client := c.dial()
@@ -57,7 +56,7 @@ func TestRiseWakesTheHighestPriorities(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"pod-2": true, "pod-1": true}, c.woken()); diff != "" {
 		t.Fatalf("woken (-want +got):\n%s", diff)
 	}
-	// They take the slots: nobody else is woken for them.
+	// They take the slots: no other pod is woken for them.
 	for _, i := range []int{2, 1} {
 		if _, status := c.schedule(newPod(i), c.infos); !status.IsSuccess() {
 			t.Fatalf("pod %d: %v", i, status)
@@ -69,7 +68,7 @@ func TestRiseWakesTheHighestPriorities(t *testing.T) {
 	if got := c.woken(); len(got) > 0 {
 		t.Errorf("woken without a slot: %v", got)
 	}
-	// A failed bind gives its slot back.
+	// A failed bind releases its slot.
 	c.Unreserve(context.Background(), &cycleState{}, newPod(2), nodeName(0))
 	c.eventually("the next pod is woken", func() bool { return c.peek()["pod-3"] })
 }
@@ -85,8 +84,8 @@ func TestSlowStartHeadroomWakes(t *testing.T) {
 		}
 	}
 	c.refuse(newPod(2), newPod(3), newPod(4), newPod(5))
-	// What the report confirms lowers avail by as much as the pods in flight:
-	// free does not change, but slow start lets 2 + 2/2 more in.
+	// The confirmation lowers avail by the pods in flight: free room stays the same, but slow start
+	// admits 2 + 2/2 more.
 	s.settle(agent.Report{Avail: 8, Pods: keys(0, 2)})
 	c.eventually("three pods are woken", func() bool { return len(c.peek()) >= 3 })
 	if diff := cmp.Diff(map[string]bool{"pod-2": true, "pod-3": true, "pod-4": true}, c.woken()); diff != "" {
@@ -95,7 +94,7 @@ func TestSlowStartHeadroomWakes(t *testing.T) {
 }
 
 func TestDeletionWakes(t *testing.T) {
-	c := newCluster(t, patient(1))
+	c := newCluster(t, withoutRetry(1))
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 1})
 	bound := newPod(0, onNode(nodeName(0)))
@@ -106,9 +105,9 @@ func TestDeletionWakes(t *testing.T) {
 	c.eventually("the waiting pod is woken", func() bool { return c.peek()["pod-1"] })
 }
 
-// TestEndWakes: a pod that has ended is no longer in flight.
+// TestEndWakes: an ended pod is no longer in flight.
 func TestEndWakes(t *testing.T) {
-	c := newCluster(t, patient(1))
+	c := newCluster(t, withoutRetry(1))
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 1})
 	bound := newPod(0, onNode(nodeName(0)))
 	c.create(bound)
@@ -120,9 +119,9 @@ func TestEndWakes(t *testing.T) {
 	c.eventually("the waiting pod is woken", func() bool { return c.peek()["pod-1"] })
 }
 
-// TestStalledPodWakes: a pod whose image can't be pulled leaves slow start's line.
+// TestStalledPodWakes: a pod with an image pull error no longer counts against slow start.
 func TestStalledPodWakes(t *testing.T) {
-	c := newCluster(t, patient(1))
+	c := newCluster(t, withoutRetry(1))
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 10})
 	bound := []*v1.Pod{newPod(0, onNode(nodeName(0))), newPod(1, onNode(nodeName(0)))}
 	c.create(bound...)
@@ -134,11 +133,11 @@ func TestStalledPodWakes(t *testing.T) {
 	c.eventually("the waiting pod is woken", func() bool { return c.peek()["pod-2"] })
 }
 
-// TestFailedBindsBackOff: after the n-th bind that failed a pod is woken no sooner
-// than 2ⁿ⁻¹ seconds later; meanwhile slots go to others.
+// TestFailedBindsBackOff: after its n-th failed bind a pod is woken no sooner than 2ⁿ⁻¹ seconds later;
+// meanwhile slots go to other pods.
 func TestFailedBindsBackOff(t *testing.T) {
 	clock := newClock()
-	s := patient(1)
+	s := withoutRetry(1)
 	s.options.Now = clock.Now
 	c := newCluster(t, s)
 	stream := c.open(c.dial(), nodeName(0))
@@ -175,8 +174,8 @@ func TestFailedBindsBackOff(t *testing.T) {
 	}
 }
 
-func TestPodTriedInVainLeavesItsTurn(t *testing.T) {
-	c := newCluster(t, patient(2))
+func TestRefusedPodLosesItsTurn(t *testing.T) {
+	c := newCluster(t, withoutRetry(2))
 	client := c.dial()
 	s := c.open(client, nodeName(0))
 	s.settle(agent.Report{Avail: 0})
@@ -184,7 +183,7 @@ func TestPodTriedInVainLeavesItsTurn(t *testing.T) {
 	c.refuse(newPod(0, withPriority(3)), newPod(1, withPriority(2)), newPod(2))
 	s.settle(agent.Report{Avail: 1})
 	c.eventually("the first is woken", func() bool { return c.peek()["pod-0"] })
-	// Another plugin keeps the first away from that node.
+	// Another plugin refuses the first pod on that node.
 	if _, feasible, _ := c.attempt(newPod(0, withPriority(3)), c.infos[1:]); len(feasible) > 0 {
 		t.Fatal("node 1 has room")
 	}
@@ -193,11 +192,10 @@ func TestPodTriedInVainLeavesItsTurn(t *testing.T) {
 	c.eventually("the third is woken", func() bool { return c.peek()["pod-2"] })
 }
 
-// TestRiseDuringAnAttempt: the attempt looks at the nodes as they were before
-// the rise, and is refused one after it. kube-scheduler remembers the activation
-// of a pod in the middle of an attempt and tries it again.
-func TestRiseDuringAnAttempt(t *testing.T) {
-	c := newCluster(t, patient(2))
+// TestMoreRoomDuringAnAttempt: the attempt sees the nodes as before the change, and the pod is refused
+// one after it. kube-scheduler remembers an activation during an attempt and tries the pod again.
+func TestMoreRoomDuringAnAttempt(t *testing.T) {
+	c := newCluster(t, withoutRetry(2))
 	client := c.dial()
 	s := c.open(client, nodeName(0))
 	s.settle(agent.Report{Avail: 0})
@@ -214,10 +212,10 @@ func TestRiseDuringAnAttempt(t *testing.T) {
 	c.eventually("the pod is woken", func() bool { return c.peek()["pod-0"] })
 }
 
-// TestRiseWakesThoseWhoWaitForTheNode: a pod that others keep from a node, as
-// they never ask the plugin about it, is not tried for that node's slots, however
-// old it is and however often the node rises; it is when its own node rises.
-func TestRiseWakesThoseWhoWaitForTheNode(t *testing.T) {
+// TestMoreRoomWakesPodsThatWaitForTheNode: a pod that other plugins keep off a node, so that Filter
+// never runs for it, is not woken for that node's slots, however old the pod is and however often the
+// node gains room; it is woken when a node that it can use does.
+func TestMoreRoomWakesPodsThatWaitForTheNode(t *testing.T) {
 	const older = 100
 	setup, clock := still(3)
 	c := newCluster(t, setup)
@@ -258,9 +256,8 @@ func TestRiseWakesThoseWhoWaitForTheNode(t *testing.T) {
 	}
 }
 
-// TestTaintsAreKnownWithoutAVisit: a full cluster refuses pods that ask nothing
-// of a node at once, and yet they are not woken for a node with a taint that
-// they do not tolerate, until it is gone.
+// TestTaintsAreKnownWithoutAVisit: a full cluster refuses unconstrained pods at once; yet they are not
+// woken for a node with a taint that they do not tolerate, until the taint is gone.
 func TestTaintsAreKnownWithoutAVisit(t *testing.T) {
 	taint := v1.Taint{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}
 	for name, spoil := range map[string]func(*v1.NodeSpec){
@@ -270,7 +267,7 @@ func TestTaintsAreKnownWithoutAVisit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(0)}}
 			spoil(&node.Spec)
-			s := patient(0)
+			s := withoutRetry(0)
 			s.objects = append(s.objects, node)
 			c := newCluster(t, s)
 			c.eventually("the node is known", func() bool { return c.state(node.Name).Node != "" })
@@ -299,11 +296,10 @@ func TestTaintsAreKnownWithoutAVisit(t *testing.T) {
 	}
 }
 
-// TestRiseGrantsNothingNew: a pod that found room everywhere and yet no node,
-// for others refused it all, is not woken by more room, of which there is an
-// end only when the cluster is full. One that was refused a node is.
-func TestRiseGrantsNothingNew(t *testing.T) {
-	c := newCluster(t, patient(1))
+// TestPodThatFoundRoomIsNotWoken: a pod that found room on every node, but that other plugins refused
+// all, is not woken by more room. One that a node refused for room is.
+func TestPodThatFoundRoomIsNotWoken(t *testing.T) {
+	c := newCluster(t, withoutRetry(1))
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 1})
 	content, refused := newPod(1, withPriority(9)), newPod(0)
@@ -312,8 +308,8 @@ func TestRiseGrantsNothingNew(t *testing.T) {
 		t.Fatalf("a node has no room: %v", status)
 	}
 	c.arrive(refused)
-	// The first rise may be granted during the attempt, before it is known what the pod
-	// waits for. The second one ends all rounds before it.
+	// The first change may be granted during the attempt, before it is known what the pod waits for.
+	// The second one ends all earlier rounds.
 	for _, room := range []float64{1, 3} {
 		c.woken()
 		s.settle(agent.Report{Avail: 0})
@@ -324,14 +320,13 @@ func TestRiseGrantsNothingNew(t *testing.T) {
 		c.eventually("the pod that was refused a node is woken", func() bool { return c.peek()["pod-0"] })
 	}
 	if c.peek()["pod-1"] {
-		t.Error("a pod was woken by room that it did not lack")
+		t.Error("a pod was woken for room although other plugins refused it")
 	}
 }
 
-// TestNewNodeIsForEverybody: no attempt can have learnt of a node that was not
-// there, whatever was in its place before.
-func TestNewNodeIsForEverybody(t *testing.T) {
-	c := newCluster(t, patient(2))
+// TestNewNodeWakesAllPods: no attempt can have seen a new node, whatever node was in its place before.
+func TestNewNodeWakesAllPods(t *testing.T) {
+	c := newCluster(t, withoutRetry(2))
 	client := c.dial()
 	c.open(client, nodeName(0)).settle(agent.Report{Avail: 0})
 	c.open(client, nodeName(1)).settle(agent.Report{Avail: 0})
@@ -360,11 +355,10 @@ func TestNewNodeIsForEverybody(t *testing.T) {
 	}
 }
 
-// TestDeletedPodsDoNotWait: neither one deleted while it waits nor one that was
-// deleted after it left the queue and before its attempt, when its deletion has
-// been heard of already.
+// TestDeletedPodsDoNotWait: neither a pod deleted while it waits, nor one deleted after it left the
+// queue and before its attempt, when the plugin has already seen its deletion.
 func TestDeletedPodsDoNotWait(t *testing.T) {
-	c := newCluster(t, patient(1))
+	c := newCluster(t, withoutRetry(1))
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 0})
 	gone, living := newPod(0, withPriority(9)), newPod(1)
@@ -386,15 +380,14 @@ func TestDeletedPodsDoNotWait(t *testing.T) {
 	}
 }
 
-// TestOptingOutWakes: a pod that comes to be exempt while it waits is tried
-// again, and is not waiting any more.
+// TestOptingOutWakes: a waiting pod that becomes exempt is tried again and no longer waits.
 func TestOptingOutWakes(t *testing.T) {
 	for name, optOut := range map[string]func(*v1.Pod){
 		"toleration": func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Key: config.DefaultOptOut}} },
 		"annotation": func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, patient(1))
+			c := newCluster(t, withoutRetry(1))
 			c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 0})
 			pod := newPod(0, func(p *v1.Pod) { p.Spec.SchedulerName = c.edge.ProfileName() })
 			c.refuse(pod, newPod(1))
@@ -412,10 +405,10 @@ func TestOptingOutWakes(t *testing.T) {
 	}
 }
 
-// TestExemptPodsTakeNobodysTurn: what a pod takes that the plugin has no say in
-// is a slot of its own node, not a waiting pod's claim to another.
-func TestExemptPodsTakeNobodysTurn(t *testing.T) {
-	c := newCluster(t, patient(2))
+// TestExemptPodsTakeNoTurn: an exempt pod takes a slot of its own node, not a waiting pod's claim to
+// another.
+func TestExemptPodsTakeNoTurn(t *testing.T) {
+	c := newCluster(t, withoutRetry(2))
 	client := c.dial()
 	s := c.open(client, nodeName(0))
 	s.settle(agent.Report{Avail: 0})
@@ -440,10 +433,10 @@ func TestExemptPodsTakeNobodysTurn(t *testing.T) {
 	}
 }
 
-// TestLostReservationIsTriedAgain: the node changed after the attempt had chosen
-// it, and nothing rises after that. Other nodes had room for the pod.
+// TestLostReservationIsTriedAgain: the node changed after the attempt had chosen it, no node gained
+// room afterwards, and other nodes had room for the pod.
 func TestLostReservationIsTriedAgain(t *testing.T) {
-	c := newCluster(t, patient(2))
+	c := newCluster(t, withoutRetry(2))
 	client := c.dial()
 	s := c.open(client, nodeName(0))
 	s.settle(agent.Report{Avail: 1})
@@ -461,14 +454,14 @@ func TestLostReservationIsTriedAgain(t *testing.T) {
 	c.Unreserve(t.Context(), state, pod, nodeName(0))
 	c.eventually("the pod is woken", func() bool { return c.peek()["pod-0"] })
 	if node, status := c.schedule(pod, c.infos); node != nodeName(1) {
-		t.Errorf("went to %q: %v", node, status)
+		t.Errorf("got node %q: %v", node, status)
 	}
 }
 
-// TestCyclesKeepTheirView: the attempts of two profiles, or a dry run beside an
-// attempt, do not mix: each keeps what it decided.
+// TestCyclesKeepTheirView: attempts of two profiles, or a dry run beside an attempt, do not mix: each
+// keeps what it decided.
 func TestCyclesKeepTheirView(t *testing.T) {
-	untied := patient(2)
+	untied := withoutRetry(2)
 	untied.options.Random = func() float64 { return 0 }
 	c := newCluster(t, untied)
 	client := c.dial()
@@ -490,12 +483,12 @@ func TestCyclesKeepTheirView(t *testing.T) {
 		name  string
 		state fwk.CycleState
 		want  bool
-	}{{"after the rise", open, true}, {"before the rise", full, false}, {"after the rise, again", open, true}} {
+	}{{"after the change", open, true}, {"before the change", full, false}, {"after the change, again", open, true}} {
 		if got := c.Filter(t.Context(), test.state, newPod(0), c.infos[0]).IsSuccess(); got != test.want {
 			t.Errorf("%s: room %v, want %v", test.name, got, test.want)
 		}
 	}
-	// What has room is ranked by its newest report.
+	// Nodes with room are ranked by their newest reports.
 	score := func() int64 {
 		score, status := c.Score(t.Context(), open, newPod(0), c.infos[0])
 		if !status.IsSuccess() {
@@ -506,11 +499,11 @@ func TestCyclesKeepTheirView(t *testing.T) {
 	before := score()
 	s.settle(agent.Report{Avail: 3})
 	if after := score(); after != 3*before {
-		t.Errorf("score %d with room for one, %d with room for three", before, after)
+		t.Errorf("got score %d with room for one, %d with room for three", before, after)
 	}
 }
 
-func TestSlowRetryCoversWhatWasMissed(t *testing.T) {
+func TestSlowRetryCoversMissedChanges(t *testing.T) {
 	clock := newClock()
 	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now},
 		args: plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Hour}}})
@@ -518,7 +511,7 @@ func TestSlowRetryCoversWhatWasMissed(t *testing.T) {
 	c.open(client, nodeName(0)).settle(agent.Report{Avail: 0})
 	c.open(client, nodeName(1)).settle(agent.Report{Avail: 5})
 	c.arrive(newPod(0))
-	// Its attempt saw the node that is full only.
+	// Its attempt saw only the full node.
 	if _, feasible, _ := c.attempt(newPod(0), c.infos[:1]); len(feasible) > 0 {
 		t.Fatal("found room")
 	}
@@ -526,9 +519,9 @@ func TestSlowRetryCoversWhatWasMissed(t *testing.T) {
 	c.eventually("the pod is tried again", func() bool { return c.peek()["pod-0"] })
 }
 
-// TestSlowRetryIsNoFlood: of many pods that are due for it, few are woken at a
-// time, and each gets its turn.
-func TestSlowRetryIsNoFlood(t *testing.T) {
+// TestSlowRetryIsBounded: of many pods that are due for it, few are woken at a time, and each is woken
+// eventually.
+func TestSlowRetryIsBounded(t *testing.T) {
 	const pods, most = 40, 16
 	var mu sync.Mutex
 	var rounds []int
@@ -574,8 +567,8 @@ func TestSlowRetryIsNoFlood(t *testing.T) {
 	}
 }
 
-// queue is kube-scheduler's queue as far as waking goes: a failed pod waits
-// until it is activated, and an activation during its attempt counts after it.
+// queue models waking in kube-scheduler's queue: a failed pod waits until it is activated, and an
+// activation during its attempt counts after it.
 type queue struct {
 	mu       sync.Mutex
 	arrived  *sync.Cond
@@ -621,8 +614,8 @@ func (q *queue) pop() *v1.Pod {
 	return pod
 }
 
-// done ends an attempt; a failed pod waits, or goes to the back if it was
-// activated meanwhile.
+// done ends an attempt; a failed pod waits, or goes to the back of the queue if it was activated
+// meanwhile.
 func (q *queue) done(pod *v1.Pod, scheduled bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -650,7 +643,7 @@ type simulated struct {
 	size    int
 	mu      sync.Mutex
 	running map[reserve.PodKey]*v1.Pod
-	// held counts the pods that were given to the node and have not ended.
+	// held counts the pods placed on the node that have not ended.
 	held int
 }
 
@@ -677,14 +670,13 @@ func (n *simulated) send() {
 	n.report(r)
 }
 
-// TestNoPodIsForgotten runs a scheduler's loop against nodes that report and
-// free slots at random moments, without slow retry, backoff or flush: a single
-// lost wake-up would leave a pod behind. The nodes themselves count what is on
-// them, so that no view the plugin decides on can hide a pod too many.
+// TestNoPodIsForgotten runs a scheduler's loop against nodes that report and free slots at random
+// moments, without slow retry, backoff or flush: a single lost wake-up would leave a pod behind. The
+// nodes themselves count their pods, so that a wrong view of the plugin cannot hide an excess pod.
 func TestNoPodIsForgotten(t *testing.T) {
 	const pods, size, count = 400, 2, 6
 	q := newQueue()
-	s := patient(count)
+	s := withoutRetry(count)
 	s.activate = q.activate
 	c := newCluster(t, s)
 	t.Cleanup(q.close)

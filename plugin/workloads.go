@@ -117,7 +117,7 @@ func (w *workloads) estimate(of profile.Workload) (p *estimate, distrusted bool)
 	return k.estimate, w.isDistrusted(k)
 }
 
-// isDistrusted reports whether what is known about a workload is not to be believed. The mutex is held.
+// isDistrusted reports whether what is known about a workload is not to be used. The mutex is held.
 func (w *workloads) isDistrusted(k *workload) bool {
 	return k.trust.IsDistrusted(k.estimate.observed.Sub(w.start))
 }

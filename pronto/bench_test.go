@@ -30,8 +30,8 @@ func BenchmarkDetector(b *testing.B) {
 	}
 }
 
-// BenchmarkStep is a sample: projection and detectors, with its part of a block's
-// update, and, adopted, with a thousandth of one and no change of basis.
+// BenchmarkStep is a sample: projection and detectors, with its share of a block's update, and,
+// adopted, a thousandth of an update and no change of basis.
 func BenchmarkStep(b *testing.B) {
 	for _, c := range []struct {
 		block   int

@@ -10,8 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/pronto"
 )
 
-// naive keeps every value that it has taken in, and looks at the last of them anew
-// each time.
+// naive keeps every accepted value, and recomputes the window each time.
 type naive struct {
 	lag                  int
 	threshold, influence float64
@@ -49,7 +48,7 @@ func (n *naive) step(v float64) int8 {
 	return flag
 }
 
-// load is a stream of levels, noise of changing size and peaks, some of them huge.
+// load returns a stream of levels, noise of changing size and peaks, some of them huge.
 func load(r *rand.Rand) func() float64 {
 	level, noise := r.Float64(), .01
 	return func() float64 {
@@ -126,7 +125,7 @@ func repeated(v float64, n int) []float64 {
 	return out
 }
 
-// TestConstantHasNoPeak: rounding is no peak, at any level; what exceeds Flat is.
+// TestConstantHasNoPeak: rounding is no peak, at any level; a change larger than Flat is.
 func TestConstantHasNoPeak(t *testing.T) {
 	for _, level := range []float64{0, .1, -1. / 3, 1e6, 1e15, pronto.MaxMagnitude} {
 		for i, f := range steps(t, pronto.DetectorConfig{}, repeated(level, 100)...) {
@@ -143,7 +142,7 @@ func TestConstantHasNoPeak(t *testing.T) {
 	}
 }
 
-// TestThresholdIsExceeded: a value at the threshold is none beyond it.
+// TestThresholdIsExceeded: a value at the threshold is no peak, one beyond it is.
 func TestThresholdIsExceeded(t *testing.T) {
 	for v, want := range map[float64]int8{3: 0, 3.001: 1, -3: 0, -3.001: -1} {
 		if got := steps(t, pronto.DetectorConfig{Lag: 2, Threshold: 3}, -1, 1, v)[2]; got != want {
@@ -152,7 +151,7 @@ func TestThresholdIsExceeded(t *testing.T) {
 	}
 }
 
-// TestFirstValuesHaveNoPeak: nothing is flagged until the window is full.
+// TestFirstValuesHaveNoPeak: no value is flagged until the window is full.
 func TestFirstValuesHaveNoPeak(t *testing.T) {
 	values := []float64{0, 100, -100, 1e6, 7}
 	for i, f := range steps(t, pronto.DetectorConfig{Lag: 5, Threshold: .1}, values...) {
@@ -162,8 +161,8 @@ func TestFirstValuesHaveNoPeak(t *testing.T) {
 	}
 }
 
-// TestInfluence: without influence a new level is a peak for ever, with all of it
-// it is one until the window knows it.
+// TestInfluence: without influence a new level remains a peak for ever; with full influence it is a
+// peak until the window has adapted.
 func TestInfluence(t *testing.T) {
 	values := append([]float64{0, .1, 0, .1}, repeated(10, 20)...)
 	for influence, want := range map[float64]int{0: 20, 1: 1} {
@@ -178,7 +177,7 @@ func TestInfluence(t *testing.T) {
 	}
 }
 
-// TestMirrorAndScale: peaks are the same whatever the unit, and turn with the sign.
+// TestMirrorAndScale: peaks do not depend on the unit, and change sign with the values.
 func TestMirrorAndScale(t *testing.T) {
 	next := load(rand.New(rand.NewPCG(5, 5)))
 	var plain, turned []float64
@@ -226,7 +225,7 @@ func TestDetectorRejects(t *testing.T) {
 	}
 	wantFieldError(t, second(d.Step(nan)), "v", pronto.ErrNotFinite)
 	if n, mean, deviation := d.Window(); n != 2 || mean != 1.5 || deviation != .5 {
-		t.Errorf("a rejected value changed the window: %d values, %g ± %g", n, mean, deviation)
+		t.Errorf("a rejected value changed the window: got %d values, %g ± %g", n, mean, deviation)
 	}
 }
 
@@ -236,6 +235,6 @@ func wantFieldError(t *testing.T, err error, name string, cause error) {
 	t.Helper()
 	var f *field.Error
 	if !errors.As(err, &f) || f.Field != name || !errors.Is(err, cause) {
-		t.Errorf("error %v, want one of field %s because %v", err, name, cause)
+		t.Errorf("got error %v, want one of field %s with cause %v", err, name, cause)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// A detector of its own: a level with noise, a peak, and the level again.
+// A single detector sees a level with noise, a peak, and the level again.
 func ExampleDetector() {
 	d, err := pronto.NewDetector(pronto.DetectorConfig{Lag: 5, Threshold: 3})
 	if err != nil {
@@ -24,8 +24,8 @@ func ExampleDetector() {
 	// Output: 0 0 0 0 0 0 1 0
 }
 
-// Two channels that rise and fall together, CPU and its pressure: after two
-// seconds at 10 Hz the tracker knows the direction, and rejects on a leap along it.
+// Two channels rise and fall together, CPU and its pressure: after two seconds at 10 Hz the tracker has
+// the direction, and rejects on a jump along it.
 func ExampleTracker() {
 	tracker, err := pronto.New(pronto.Config{Model: svd.Options{Rank: 1}})
 	if err != nil {

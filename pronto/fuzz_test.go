@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// FuzzDetector: whatever the values, a flag is −1, 0 or 1 and the window is finite.
+// FuzzDetector: for any values a flag is −1, 0 or 1 and the window is finite.
 func FuzzDetector(f *testing.F) {
 	f.Add(byte(3), 3.5, .5, []byte("a few values to look at, of eight bytes each"))
 	f.Fuzz(func(t *testing.T, lag byte, threshold, influence float64, data []byte) {
@@ -29,7 +29,7 @@ func FuzzDetector(f *testing.F) {
 	})
 }
 
-// FuzzTracker: whatever the samples and models, the signal is within its bounds.
+// FuzzTracker: for any samples and models the signal is within its bounds.
 func FuzzTracker(f *testing.F) {
 	f.Add(byte(2), byte(3), true, []byte("samples of a few channels, of which each is eight bytes long, and more of them"))
 	f.Fuzz(func(t *testing.T, d, block byte, signed bool, data []byte) {
@@ -50,7 +50,7 @@ func FuzzTracker(f *testing.F) {
 			}
 			if i%5 == 4 {
 				if m := tracker.Model(); tracker.Adopt(m) != nil {
-					t.Fatal("its own model is refused")
+					t.Fatal("the tracker's own model was refused")
 				}
 			}
 		}

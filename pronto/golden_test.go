@@ -14,8 +14,8 @@ import (
 	"github.com/spazio-scheduler/spazio/pronto"
 )
 
-// golden is a sequence of testdata/golden.txt, which GNU Octave has written;
-// testdata/golden.m says how and describes the format.
+// golden is a sequence of testdata/golden.txt, computed by GNU Octave; testdata/golden.m computes it
+// and describes the format.
 type golden struct {
 	kind       string
 	parameters []float64
@@ -84,22 +84,22 @@ func TestGoldenDetector(t *testing.T) {
 				t.Fatal(err)
 			}
 			if float64(flag) != g.rows["f"][i] {
-				t.Fatalf("%v: flag of value %d is %d, want %g", g.parameters, i, flag, g.rows["f"][i])
+				t.Fatalf("%v: flag of value %d: got %d, want %g", g.parameters, i, flag, g.rows["f"][i])
 			}
 			if flag != 0 {
 				peaks++
 			}
 			n, mean, deviation := d.Window()
 			if want := min(i+1, lag); n != want {
-				t.Fatalf("%v: window of %d after %d values", g.parameters, n, i+1)
+				t.Fatalf("%v: got a window of %d after %d values", g.parameters, n, i+1)
 			}
 			if j := i - lag + 1; j >= 0 && (!near(mean, g.rows["m"][j]) || !near(deviation, g.rows["s"][j])) {
-				t.Fatalf("%v: after value %d mean %g ± %g, want %g ± %g", g.parameters, i, mean, deviation, g.rows["m"][j], g.rows["s"][j])
+				t.Fatalf("%v: after value %d: got mean %g ± %g, want %g ± %g", g.parameters, i, mean, deviation, g.rows["m"][j], g.rows["s"][j])
 			}
 		}
 	}
 	if peaks < 500 {
-		t.Errorf("only %d peaks in all", peaks)
+		t.Errorf("got only %d peaks in all", peaks)
 	}
 }
 
@@ -136,6 +136,6 @@ func TestGoldenTracker(t *testing.T) {
 		}
 	}
 	if raised < 20 {
-		t.Errorf("only %d signals differ from 0", raised)
+		t.Errorf("got only %d signals other than 0", raised)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// stored returns a tracker that goes on from what JSON keeps of another.
+// stored returns a tracker restored from another's state via JSON.
 func stored(t *testing.T, c pronto.Config, tracker *pronto.Tracker) *pronto.Tracker {
 	t.Helper()
 	text, err := json.Marshal(tracker.State())
@@ -35,10 +35,10 @@ func stored(t *testing.T, c pronto.Config, tracker *pronto.Tracker) *pronto.Trac
 	return next
 }
 
-// TestStateGoesOn stops trackers at many moments, before the first block, within
-// one, with a rank that adapts, an adopted basis and a rejection that stands, and
-// goes on from what was stored of them beside those that never stopped.
-func TestStateGoesOn(t *testing.T) {
+// TestStateContinues stops trackers at many moments, before the first block, within one, with an
+// adaptive rank, an adopted basis and a standing rejection, and continues from their stored states
+// beside trackers that never stopped.
+func TestStateContinues(t *testing.T) {
 	fleet := newTracker(t, pronto.Config{})
 	other := newSource(5, 4, .1, .1, .3, .02)
 	for i := range 40 {
@@ -76,18 +76,18 @@ func TestStateGoesOn(t *testing.T) {
 					}
 				}
 				if diff := cmp.Diff(one.State(), next.State()); diff != "" {
-					t.Fatalf("%s, stopped at %d: the states part:\n%s", name, stop, diff)
+					t.Fatalf("%s, stopped at %d: the states differ:\n%s", name, stop, diff)
 				}
 				break
 			}
 			if stop == 59 && !raised {
-				t.Errorf("%s: nothing was ever rejected", name)
+				t.Errorf("%s: no sample was rejected", name)
 			}
 		}
 	}
 }
 
-// TestStateIsACopy: neither a State nor what it was restored from changes with the
+// TestStateIsACopy: a State and the tracker that it came from, or was restored to, do not change each
 // other.
 func TestStateIsACopy(t *testing.T) {
 	src, tracker := newSource(1, 3, .1, .1, .1), newTracker(t, pronto.Config{})
@@ -162,19 +162,18 @@ func TestFromStateRefuses(t *testing.T) {
 	}
 	ranked := pronto.Config{Model: svd.Options{Rank: 3}}
 	if _, err := pronto.FromState(ranked, pronto.State{Version: pronto.StateVersion, Dim: 2}); !errors.Is(err, pronto.ErrRange) {
-		t.Errorf("a rank of 3 in 2 channels: %v", err)
+		t.Errorf("rank 3 with 2 channels: got error %v", err)
 	}
 	if _, err := pronto.FromState(pronto.Config{Reject: 2}, pronto.State{Version: pronto.StateVersion}); !errors.Is(err, pronto.ErrRange) {
-		t.Errorf("a bad config: %v", err)
+		t.Errorf("invalid config: got error %v", err)
 	}
 	if _, err := pronto.FromState(pronto.Config{}, pronto.State{Version: pronto.StateVersion, Block: []float64{1}}); !errors.Is(err, pronto.ErrLength) {
-		t.Errorf("a block of no channels: %v", err)
+		t.Errorf("block without channels: got error %v", err)
 	}
 }
 
-// TestReset: after a pause a new level is no peak, for there is nothing that it
-// could be held against, and the block begins anew; directions stay, and so does a
-// rejection.
+// TestReset: after a pause a new level is no peak, since there is nothing to compare it with, and the
+// block starts again; directions stay, and so does a rejection.
 func TestReset(t *testing.T) {
 	src := newSource(3, 3, .1, .05, .01)
 	c := pronto.Config{Window: time.Minute, Detector: pronto.DetectorConfig{Threshold: 6}}
@@ -193,19 +192,19 @@ func TestReset(t *testing.T) {
 		}
 		a, b := step(t, paused, i, y), step(t, on, i, y)
 		if a.R != 0 || a.Reject || len(a.Flags) != 3 || i == 45 && b.R == 0 {
-			t.Errorf("sample %d: R = %g after the pause, %g without one, flags %v", i, a.R, b.R, a.Flags)
+			t.Errorf("sample %d: got R = %g after the pause, %g without one, flags %v", i, a.R, b.R, a.Flags)
 		}
 	}
 	if !cmp.Equal(paused.SigmaTo(nil), sigma) || cmp.Equal(on.SigmaTo(nil), sigma) {
-		t.Errorf("the block did not begin anew: σ = %v, before the pause %v", paused.SigmaTo(nil), sigma)
+		t.Errorf("the block did not start again: got σ = %v, before the pause %v", paused.SigmaTo(nil), sigma)
 	}
 	on.Reset()
 	if s := step(t, on, 50, src.draw()); !s.Reject || s.R != 0 {
-		t.Errorf("the rejection went with the pause: %+v", s)
+		t.Errorf("the pause ended the rejection: %+v", s)
 	}
 }
 
-// FuzzState: whatever was stored, it is refused, or goes on and is stored alike.
+// FuzzState: any stored state is refused, or is restored and encoded the same.
 func FuzzState(f *testing.F) {
 	c := pronto.Config{Detector: pronto.DetectorConfig{Lag: 3}}
 	tracker, err := pronto.New(c)
@@ -234,7 +233,7 @@ func FuzzState(f *testing.F) {
 		}
 		again, err := pronto.FromState(c, tracker.State())
 		if err != nil {
-			t.Fatalf("its own state is refused: %v", err)
+			t.Fatalf("the tracker's own state was refused: %v", err)
 		}
 		for i := range 25 {
 			y := make([]float64, max(s.Dim, 1))
@@ -245,7 +244,7 @@ func FuzzState(f *testing.F) {
 			a, err := tracker.Step(at, y)
 			b, same := again.Step(at, y)
 			if err != nil || same != nil || !cmp.Equal(a, b) {
-				t.Fatalf("%v, %v: %+v, restored once more %+v", err, same, a, b)
+				t.Fatalf("%v, %v: got %+v, restored again %+v", err, same, a, b)
 			}
 			if !(a.R >= 0 && a.R <= 1+1e-12) {
 				t.Fatalf("R = %g", a.R)

@@ -201,7 +201,7 @@ func (t *Tracker) gather(y []float64) {
 }
 
 // Reset forgets what the detectors remember and the block being filled, as after a
-// time without samples: what came before is nothing to hold the next ones against.
+// time without samples: earlier samples say nothing about the next ones.
 // The models and a standing rejection stay.
 func (t *Tracker) Reset() {
 	t.samples = 0

@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// start is when samples begin; they come at 10 Hz.
+// start is the time of the first sample; samples come at 10 Hz.
 var start = time.Unix(1000, 0)
 
 func at(i int) time.Time { return start.Add(time.Duration(i) * 100 * time.Millisecond) }
@@ -36,7 +36,7 @@ func step(t *testing.T, tracker *pronto.Tracker, i int, y []float64) pronto.Sign
 	return s
 }
 
-// source draws samples whose channels mix as many unlike parts.
+// source draws samples whose channels mix as many different components.
 type source struct {
 	r    *rand.Rand
 	mean []float64
@@ -45,7 +45,7 @@ type source struct {
 
 func newSource(seed uint64, d int, spread ...float64) source {
 	s := source{r: rand.New(rand.NewPCG(seed, 3))}
-	shape := rand.New(rand.NewPCG(77, uint64(d))) // alike for all seeds
+	shape := rand.New(rand.NewPCG(77, uint64(d))) // the same for all seeds
 	q := make([]float64, 0, d*d)
 	for range d * d {
 		q = append(q, shape.NormFloat64())
@@ -79,8 +79,8 @@ func (s source) draw() []float64 {
 	return y
 }
 
-// TestChangeOfModelIsNoPeak: with directions of all but equal variance each block
-// turns the model at will. What the detectors remember turns with it.
+// TestChangeOfModelIsNoPeak: if directions have almost equal variance, each block turns the model
+// arbitrarily. The detectors' memory turns with it.
 func TestChangeOfModelIsNoPeak(t *testing.T) {
 	src := newSource(1, 4, .02, .02, .02, .02)
 	tracker := newTracker(t, pronto.Config{Detector: pronto.DetectorConfig{Lag: 30, Threshold: 10}})
@@ -91,16 +91,15 @@ func TestChangeOfModelIsNoPeak(t *testing.T) {
 	}
 }
 
-// TestAdoptedBasisIsAsIfFromTheStart: after Adopt projections, flags and signals
-// are those of a tracker that had the fleet's directions all along, for no sample
-// before was a peak in either.
+// TestAdoptedBasisIsAsIfFromTheStart: after Adopt, projections, flags and signals equal those of a
+// tracker with the fleet's directions from the start, since no earlier sample was a peak in either.
 func TestAdoptedBasisIsAsIfFromTheStart(t *testing.T) {
 	fleet := newTracker(t, pronto.Config{})
 	other := newSource(9, 4, .2, .02, .1, .05)
 	for i := range 500 {
 		step(t, fleet, i, other.draw())
 	}
-	c := pronto.Config{Detector: pronto.DetectorConfig{Threshold: 8, Lag: 13}} // out of step with the blocks
+	c := pronto.Config{Detector: pronto.DetectorConfig{Threshold: 8, Lag: 13}} // not aligned with the blocks
 	late, early := newTracker(t, c), newTracker(t, c)
 	adopt(t, early, fleet.Model())
 	src := newSource(2, 4, .05, .1, .02, .01)
@@ -116,7 +115,7 @@ func TestAdoptedBasisIsAsIfFromTheStart(t *testing.T) {
 		a, b := step(t, late, i, y), step(t, early, i, y)
 		if i < 207 {
 			if a.R != 0 || b.R != 0 {
-				t.Fatalf("a peak at %d", i)
+				t.Fatalf("got a peak at %d", i)
 			}
 			continue
 		}
@@ -129,7 +128,7 @@ func TestAdoptedBasisIsAsIfFromTheStart(t *testing.T) {
 				want += u * y[k]
 			}
 			if math.Abs(v-want) > 1e-9 {
-				t.Fatalf("projection %d of sample %d is %g, want %g", j, i, v, want)
+				t.Fatalf("projection %d of sample %d: got %g, want %g", j, i, v, want)
 			}
 		}
 		if a.R > 0 {
@@ -141,8 +140,8 @@ func TestAdoptedBasisIsAsIfFromTheStart(t *testing.T) {
 	}
 }
 
-// TestAdoptAndBack: an empty model returns to the node's own directions, which went
-// on learning meanwhile.
+// TestAdoptAndBack: an empty model returns to the node's own directions, which continued to learn
+// meanwhile.
 func TestAdoptAndBack(t *testing.T) {
 	fleet, src := newTracker(t, pronto.Config{}), newSource(4, 3, .2, .1, .05)
 	adopts, alone := newTracker(t, pronto.Config{}), newTracker(t, pronto.Config{})
@@ -158,15 +157,15 @@ func TestAdoptAndBack(t *testing.T) {
 		a, b := step(t, adopts, i, y), step(t, alone, i, y)
 		same := cmp.Equal(a.Projection, b.Projection)
 		if adopted := i >= 105 && i < 207; len(b.Projection) > 0 && same == adopted {
-			t.Fatalf("sample %d: projections alike: %v", i, same)
+			t.Fatalf("sample %d: got equal projections %v", i, same)
 		}
 		if !adopts.Model().Equal(alone.Model()) {
-			t.Fatalf("sample %d: the own model is another", i)
+			t.Fatalf("sample %d: the node's own model differs", i)
 		}
 	}
 }
 
-// axes is a model of given directions in the plane.
+// axes returns a model with given directions in the plane.
 func axes(t *testing.T, u ...float64) svd.Model {
 	t.Helper()
 	s := svd.State{Dim: 2, Block: 10, Mass: 1, U: u, Mean: []float64{0, 0}}
@@ -187,8 +186,7 @@ func adopt(t *testing.T, tracker *pronto.Tracker, m svd.Model) {
 	}
 }
 
-// TestNewDirectionRemembers: a direction that the basis gains has the memory of
-// those that it had.
+// TestNewDirectionRemembers: a new direction of the basis inherits the memory of the former ones.
 func TestNewDirectionRemembers(t *testing.T) {
 	tracker := newTracker(t, pronto.Config{Detector: pronto.DetectorConfig{Lag: 4, Threshold: 3}})
 	adopt(t, tracker, axes(t, 1, 0))
@@ -200,15 +198,15 @@ func TestNewDirectionRemembers(t *testing.T) {
 	h := math.Sqrt(.5)
 	adopt(t, tracker, axes(t, h, h, h, -h))
 	if s := step(t, tracker, 6, []float64{.1, 0}); !cmp.Equal(s.Flags, []int8{0, 0}) {
-		t.Errorf("flags %v of a sample like those before", s.Flags)
+		t.Errorf("sample like the earlier ones: got flags %v", s.Flags)
 	}
 	if s := step(t, tracker, 7, []float64{1, 0}); !cmp.Equal(s.Flags, []int8{1, 1}) || s.R != 1 {
-		t.Errorf("flags %v of a leap", s.Flags)
+		t.Errorf("jump: got flags %v", s.Flags)
 	}
 }
 
-// TestTurnedMidway: a window that was turned halfway through a block of the detector
-// still counts each value once. It then holds 0, 0, 1, 1: mean and deviation are ½.
+// TestTurnedMidway: a window that was turned halfway through a block of the detector still counts each
+// value once. It then holds 0, 0, 1, 1, with mean and deviation ½.
 func TestTurnedMidway(t *testing.T) {
 	tracker := newTracker(t, pronto.Config{Detector: pronto.DetectorConfig{Lag: 4, Threshold: 1.2}})
 	adopt(t, tracker, axes(t, 1, 0))
@@ -223,7 +221,7 @@ func TestTurnedMidway(t *testing.T) {
 	}
 }
 
-// TestNothingRememberedWithoutBasis: between a model and none nothing is kept.
+// TestNothingRememberedWithoutBasis: a change from a model to none keeps no memory.
 func TestNothingRememberedWithoutBasis(t *testing.T) {
 	tracker := newTracker(t, pronto.Config{Model: svd.Options{Block: 6}, Detector: pronto.DetectorConfig{Lag: 2}})
 	adopt(t, tracker, axes(t, 1, 0, 0, 1))
@@ -239,8 +237,8 @@ func TestNothingRememberedWithoutBasis(t *testing.T) {
 	}
 }
 
-// TestFleetSpansPooledData: the merge of what nodes know has the principal
-// directions of all their samples.
+// TestFleetSpansPooledData: the merge of the nodes' models has the principal directions of all their
+// samples.
 func TestFleetSpansPooledData(t *testing.T) {
 	const d, b, nodes, keep = 8, 40, 16, 3
 	var fleet svd.Model
@@ -250,7 +248,7 @@ func TestFleetSpansPooledData(t *testing.T) {
 		tracker := newTracker(t, pronto.Config{Model: svd.Options{Block: b}})
 		for i := range b {
 			y := src.draw()
-			y[n%d] += .3 // each node has a load of its own
+			y[n%d] += .3 // each node has its own base load
 			step(t, tracker, i, y)
 			pooled.SetRow(n*b+i, y)
 		}
@@ -286,19 +284,19 @@ func TestFleetSpansPooledData(t *testing.T) {
 			overlap.Set(i, j, dot)
 		}
 	}
-	// The sine, from what of the fleet's directions lies outside the pooled ones:
-	// the cosine of so small an angle is 1.
+	// The sine comes from the part of the fleet's directions outside the pooled ones: the cosine of so
+	// small an angle is 1.
 	var gram mat.Dense
 	gram.Mul(overlap, overlap.T())
 	for i := range keep {
 		if outside := 1 - gram.At(i, i); outside > 1e-12 {
-			t.Errorf("direction %d is off by an angle of %g", i, math.Sqrt(outside))
+			t.Errorf("direction %d differs by an angle of %g", i, math.Sqrt(outside))
 		}
 	}
 }
 
-// scripted is a tracker that has the axes for its directions, of standard
-// deviations 3 and 1, and windows that are full of noise about 0.
+// scripted returns a tracker whose directions are the axes, with standard deviations 3 and 1, and whose
+// windows are full of noise about 0.
 func scripted(t *testing.T, c pronto.Config) *pronto.Tracker {
 	t.Helper()
 	c.Detector = pronto.DetectorConfig{Lag: 4, Threshold: 3}
@@ -337,13 +335,13 @@ func TestSignal(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			if j, ok := got.Decided(); ok != (tc.decided >= 0) || ok && j != tc.decided {
-				t.Errorf("decided by %d, %v", j, ok)
+				t.Errorf("got decision by %d, %v", j, ok)
 			}
 		})
 	}
 }
 
-// TestTruncatedEnergy: what truncation discarded is in the trace.
+// TestTruncatedEnergy: the trace includes the truncated energy.
 func TestTruncatedEnergy(t *testing.T) {
 	m, err := svd.FromState(svd.State{Dim: 2, Block: 10, Mass: 1, U: []float64{0, 1}, Sigma: []float64{2}, Residual: 4, Mean: []float64{0, 0}})
 	if err != nil {
@@ -358,7 +356,7 @@ func TestTruncatedEnergy(t *testing.T) {
 		t.Errorf("%+v, want %+v", s, want)
 	}
 	if got := tracker.SigmaTo([]float64{7, 8}); !cmp.Equal(got, []float64{2}) {
-		t.Errorf("singular values %v", got)
+		t.Errorf("got singular values %v", got)
 	}
 	if got := tracker.VectorTo([]float64{7, 8, 9}, 0); !cmp.Equal(got, []float64{0, 1}) {
 		t.Errorf("direction %v", got)
@@ -368,7 +366,7 @@ func TestTruncatedEnergy(t *testing.T) {
 			t.Errorf("direction %d is %v", j, got)
 		}
 	}
-	// A rejection that stands was not raised by the sample that finds it so.
+	// The later sample did not raise the standing rejection.
 	tracker = newTracker(t, pronto.Config{Window: time.Minute, Detector: pronto.DetectorConfig{Lag: 2}})
 	adopt(t, tracker, m)
 	for i, raised := range []bool{false, false, true, false} {
@@ -408,7 +406,7 @@ func TestNothingBeforeTheFirstBlock(t *testing.T) {
 	}
 }
 
-// TestRank: a bounded rank bounds the directions; one that grows is in step.
+// TestRank: a bounded rank limits the directions; a growing one keeps them consistent.
 func TestRank(t *testing.T) {
 	tracker := newTracker(t, pronto.Config{Model: svd.Options{EnergyLow: .9, EnergyHigh: .95}})
 	flat, deep := newSource(1, 4, .3, .001, .001, .001), newSource(1, 4, .3, .3, .3, .3)
@@ -456,8 +454,8 @@ func TestTrackerRejects(t *testing.T) {
 	wantFieldError(t, second(unit.Step(start, []float64{0, 1.1})), "y[1]", pronto.ErrRange)
 }
 
-// TestBoundsAreTaken: what lies at a bound is within it.
-func TestBoundsAreTaken(t *testing.T) {
+// TestBoundsAreAccepted: a value at a bound is valid.
+func TestBoundsAreAccepted(t *testing.T) {
 	tracker := newTracker(t, pronto.Config{
 		Model: svd.Options{Rank: svd.MaxDim, Unit: true}, Window: pronto.MaxWindow, Reject: 1, Weight: pronto.WeightEnergy,
 		Detector: pronto.DetectorConfig{Lag: pronto.MaxLag, Threshold: pronto.MaxThreshold},
@@ -470,8 +468,7 @@ func TestBoundsAreTaken(t *testing.T) {
 	adopt(t, newTracker(t, pronto.Config{Model: svd.Options{Rank: 2}}), axes(t, 1, 0))
 }
 
-// TestRejectedChangesNothing: a tracker that is given nonsense now and then goes on
-// as one that is not.
+// TestRejectedChangesNothing: a tracker with some invalid inputs continues as one without.
 func TestRejectedChangesNothing(t *testing.T) {
 	src, other := newSource(6, 2, .1, .2), newTracker(t, pronto.Config{})
 	for i := range 20 {
@@ -499,7 +496,7 @@ func TestRejectedChangesNothing(t *testing.T) {
 	wantFieldError(t, ranked.Adopt(other.Model()), "m.Dim", pronto.ErrLength)
 }
 
-// TestSignalsShareNothing: what Step returned stays, and inputs are not kept.
+// TestSignalsShareNothing: the results of Step do not change later, and inputs are not retained.
 func TestSignalsShareNothing(t *testing.T) {
 	tracker, twin, src := newTracker(t, pronto.Config{}), newTracker(t, pronto.Config{}), newSource(8, 3, .1, .1, .1)
 	var was, copies []pronto.Signal

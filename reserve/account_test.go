@@ -7,20 +7,20 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// TestFlightIsOfOneMoment: while a pod in flight is counted now as one that takes much of
-// the CPU, now as one that takes much memory, no node ever looks as if it took little of
-// both, and so no pod gets in that never fits.
-func TestFlightIsOfOneMoment(t *testing.T) {
+// TestFlightIsConsistent: while a pod in flight alternates between a demand of much CPU and one of much
+// memory, no reader sees little of both, and so no pod is admitted that never fits.
+func TestFlightIsConsistent(t *testing.T) {
 	var l reserve.Ledger
 	a := l.Account("n")
 	wide, large := knownPod(6, gib), knownPod(1, 12*gib)
 	must(t, l.Reserve("n", 1, wide, epoch))
-	// 8 cores' worth and 16 GiB: beside the one 6 cores, beside the other 12 GiB are too much.
+	// 8 cores' worth and 16 GiB: beside the first demand 6 cores are too much, beside the second 12
+	// GiB.
 	s, both := fourCores(), knownPod(5, 8*gib)
 	s.Rooms[reserve.Memory].SD = 0
 	for _, d := range []reserve.Demand{wide, large} {
 		if _, _, err := l.UpdateDemand(1, d); err != nil || reserve.Fits(s, a.Flight(), both, certain) == reserve.Admitted {
-			t.Fatalf("it fits beside %+v, %v", d, err)
+			t.Fatalf("the pod fits beside %+v, %v", d, err)
 		}
 	}
 	const rounds = 200_000
@@ -48,13 +48,13 @@ func TestFlightIsOfOneMoment(t *testing.T) {
 			if admitted++; admitted > 3 {
 				return
 			}
-			t.Errorf("a pod fits that never does, beside %+v", f)
+			t.Errorf("a pod that never fits fits beside %+v", f)
 		}
 	}
 }
 
-// TestConcurrentAdmitsNeverExceedWhatFits: callers that hold their node's lock between Fits
-// and Reserve never have more in flight than fits, whatever others take back meanwhile.
+// TestConcurrentAdmitsNeverExceedWhatFits: callers that hold their node's lock between Fits and Reserve
+// never have more in flight than fits, whatever others release meanwhile.
 func TestConcurrentAdmitsNeverExceedWhatFits(t *testing.T) {
 	const most, callers, rounds = 7, 8, 5_000
 	var l reserve.Ledger
@@ -75,11 +75,11 @@ func TestConcurrentAdmitsNeverExceedWhatFits(t *testing.T) {
 						t.Error(err)
 					}
 					if got := a.Pods(); got > most {
-						t.Errorf("%d pods in flight, of %d that fit", got, most)
+						t.Errorf("got %d pods in flight, want at most %d", got, most)
 					}
 				}
 				node.Unlock()
-				switch { // not under the node's lock
+				switch { // without the node's lock
 				case !admitted:
 				case i%2 == 0:
 					l.Unreserve("n", pod)
@@ -91,6 +91,6 @@ func TestConcurrentAdmitsNeverExceedWhatFits(t *testing.T) {
 	}
 	all.Wait()
 	if got := a.Flight(); got != (reserve.Flight{}) {
-		t.Errorf("%+v left in flight", got)
+		t.Errorf("got %+v still in flight", got)
 	}
 }

@@ -9,18 +9,16 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// day is a cluster through which pods pass for 24 hours while events get lost:
-// binds whose outcome is never told, deletions that only a later list shows,
-// reports that come before the API's event or after the deletion.
+// day is a cluster with 24 hours of pods while events get lost: binds without an outcome, deletions
+// that only a later list shows, reports before the API's event or after the deletion.
 type day struct {
 	ledger *reserve.Ledger
 	rng    *rand.Rand
 	now    time.Time
-	// live are the pods that the API has, by node; gone are deleted pods that a
-	// node may still report for a moment.
+	// live are the API's pods, by node; gone are deleted pods that a node may still report briefly.
 	live map[string]map[reserve.PodKey]time.Time
 	gone map[string][]reserve.PodKey
-	// bound are the pods that the API has shown bound and not gone.
+	// bound are the pods whose bind, and no deletion, the API has shown.
 	bound map[reserve.PodKey]bool
 	next  reserve.PodKey
 	peak  int
@@ -39,7 +37,7 @@ func (d *day) arrive(t *testing.T) {
 	case 0: // the bind failed
 		d.ledger.Unreserve(node, pod)
 		return
-	case 1: // nothing more is heard of it
+	case 1: // no further event of it arrives
 		return
 	case 2: // only PostBind
 		d.ledger.MarkBound(pod)
@@ -50,7 +48,7 @@ func (d *day) arrive(t *testing.T) {
 	d.live[node][pod] = d.now.Add(time.Duration(d.rng.ExpFloat64() * float64(10*time.Minute)))
 }
 
-// leave deletes the node's pods whose time has come; one event in 50 is lost.
+// leave deletes the node's pods whose time is over; one event in 50 is lost.
 func (d *day) leave(node string) {
 	d.gone[node] = d.gone[node][:0]
 	for pod, end := range d.live[node] {
@@ -66,7 +64,7 @@ func (d *day) leave(node string) {
 	slices.Sort(d.gone[node])
 }
 
-// report lists what the node runs, at times what it ran until just now.
+// report lists the pods that the node runs, sometimes including those that just ended.
 func (d *day) report(node string) {
 	var list []reserve.PodKey
 	if d.rng.IntN(4) == 0 {
@@ -78,8 +76,8 @@ func (d *day) report(node string) {
 	d.ledger.Confirm(node, 1, list, d.now)
 }
 
-// relist is what an informer does after a broken watch: it tells of all pods that
-// live and of those that it knew and that don't.
+// relist does what an informer does after a broken watch: it delivers all existing pods, and the
+// deletion of known pods that no longer exist.
 func (d *day) relist(t *testing.T) {
 	for pod := range d.bound {
 		if node, ok := d.nodeOf(pod); !ok {
@@ -112,8 +110,8 @@ func (d *day) delete(pod reserve.PodKey) {
 
 func total(c reserve.Census) int { return c.Assumed + c.Bound + c.Confirmed + c.Unclaimed }
 
-// TestADayLeavesNothing: after 24 hours of churn the ledger is as large as the
-// cluster, not as its history, and empty when the cluster is.
+// TestADayLeavesNothing: after 24 hours of churn the ledger is as large as the cluster, not as its
+// history, and empty after all pods are gone.
 func TestADayLeavesNothing(t *testing.T) {
 	d := &day{ledger: &reserve.Ledger{}, rng: rand.New(rand.NewPCG(24, 3600)), now: epoch,
 		live: make(map[string]map[reserve.PodKey]time.Time), gone: make(map[string][]reserve.PodKey), bound: make(map[reserve.PodKey]bool)}
@@ -138,8 +136,8 @@ func TestADayLeavesNothing(t *testing.T) {
 			d.relist(t)
 		}
 	}
-	// 600 pods live at a time, and a lost bind or deletion is remembered for at
-	// most half an hour: of 1800 arrivals 90 and 36.
+	// 600 pods live at a time, and a lost bind or deletion is remembered for at most half an hour: of
+	// 1800 arrivals 90 and 36.
 	if d.peak > 1500 {
 		t.Errorf("the ledger grew to %d pods", d.peak)
 	}
@@ -156,6 +154,6 @@ func TestADayLeavesNothing(t *testing.T) {
 		}
 	}
 	if got := d.ledger.Census(); total(got) != 0 {
-		t.Errorf("left over: %+v", got)
+		t.Errorf("got remaining %+v", got)
 	}
 }

@@ -77,7 +77,7 @@ func TestAdmit(t *testing.T) {
 		want     reserve.Reason
 	}{
 		{"room for one", reserve.Signal{Avail: 1}, 0, 1, reserve.Rules{}, reserve.Admitted},
-		{"in flight takes it", reserve.Signal{Avail: 1}, 1, 1, reserve.Rules{}, reserve.NoRoom},
+		{"used by a pod in flight", reserve.Signal{Avail: 1}, 1, 1, reserve.Rules{}, reserve.NoRoom},
 		{"just short", reserve.Signal{Avail: .999}, 0, 1, reserve.Rules{}, reserve.NoRoom},
 		{"small demand still needs minFreePods", reserve.Signal{Avail: .9}, 0, .1, reserve.Rules{}, reserve.NoRoom},
 		{"small minFreePods", reserve.Signal{Avail: .9}, 0, .1, reserve.Rules{MinFreePods: .5}, reserve.Admitted},
@@ -87,11 +87,11 @@ func TestAdmit(t *testing.T) {
 		{"slow start grows with n", reserve.Signal{Avail: 99, Pods: 10}, 6, 1, reserve.Rules{}, reserve.Admitted},
 		{"to 2 + n/2", reserve.Signal{Avail: 99, Pods: 10}, 7, 1, reserve.Rules{}, reserve.SlowStart},
 		{"as much for 2 cores", reserve.Signal{Avail: 99, Cores: 2}, 2, 1, reserve.Rules{}, reserve.SlowStart},
-		{"for fewer", reserve.Signal{Avail: 99, Cores: 1}, 1, 1, reserve.Rules{}, reserve.Admitted},
-		{"a pod a core", reserve.Signal{Avail: 99, Cores: 64}, 63, 1, reserve.Rules{}, reserve.Admitted},
-		{"and no more", reserve.Signal{Avail: 99, Cores: 64}, 64, 1, reserve.Rules{}, reserve.SlowStart},
+		{"for one core", reserve.Signal{Avail: 99, Cores: 1}, 1, 1, reserve.Rules{}, reserve.Admitted},
+		{"a pod per core", reserve.Signal{Avail: 99, Cores: 64}, 63, 1, reserve.Rules{}, reserve.Admitted},
+		{"more than a pod per core", reserve.Signal{Avail: 99, Cores: 64}, 64, 1, reserve.Rules{}, reserve.SlowStart},
 		{"with n/2 beyond it", reserve.Signal{Avail: 99, Cores: 16, Pods: 6}, 18, 1, reserve.Rules{}, reserve.Admitted},
-		{"of another first step", reserve.Signal{Avail: 99, Cores: 16}, 8, 1, reserve.Rules{Burst: 1}, reserve.SlowStart},
+		{"with another Burst", reserve.Signal{Avail: 99, Cores: 16}, 8, 1, reserve.Rules{Burst: 1}, reserve.SlowStart},
 		{"NaN cores", reserve.Signal{Avail: 9, Cores: math.NaN()}, 0, 1, reserve.Rules{}, reserve.SlowStart},
 		{"allowance lifts it", reserve.Signal{Avail: 99, Allowance: 20}, 19, 1, reserve.Rules{}, reserve.Admitted},
 		{"NaN avail", reserve.Signal{Avail: math.NaN()}, 0, 1, reserve.Rules{}, reserve.NoRoom},
@@ -107,7 +107,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestSlotsCountsAdmissions asks Admit until it refuses.
+// TestSlotsCountsAdmissions calls Admit until it refuses.
 func TestSlotsCountsAdmissions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {
@@ -126,32 +126,32 @@ func TestSlotsCountsAdmissions(t *testing.T) {
 			next.Demand = start + float64(want)*demand
 		}
 		if got := reserve.Slots(s, flight, pods(demand), rules); got != want {
-			t.Fatalf("Slots(%+v, %+v, %v, %+v) = %d, Admit admits %d", s, flight, pods(demand), rules, got, want)
+			t.Fatalf("Slots(%+v, %+v, %v, %+v) = %d, want %d as by Admit", s, flight, pods(demand), rules, got, want)
 		}
 	}
 	boundless := reserve.Signal{Avail: math.Inf(1), Allowance: math.Inf(1)}
 	for _, s := range []reserve.Signal{{Avail: 1e300, Allowance: 1e300}, boundless} {
 		if got := reserve.Slots(s, reserve.Flight{}, one, reserve.Rules{}); got != reserve.MaxSlots {
-			t.Errorf("%+v has %d slots, want MaxSlots", s, got)
+			t.Errorf("%+v: got %d slots, want MaxSlots", s, got)
 		}
 	}
 	for _, demand := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		for _, s := range []reserve.Signal{{Avail: 5}, boundless} {
 			if got := reserve.Slots(s, reserve.Flight{}, pods(demand), reserve.Rules{}); got != 0 {
-				t.Errorf("%d slots of %+v for demand %v", got, s, demand)
+				t.Errorf("got %d slots of %+v for demand %v", got, s, demand)
 			}
 		}
 	}
 	for _, inflight := range []float64{math.NaN(), math.Inf(1)} {
 		if got := reserve.Slots(boundless, reserve.Flight{Demand: inflight}, one, reserve.Rules{}); got != 0 {
-			t.Errorf("%d slots with %v in flight", got, inflight)
+			t.Errorf("got %d slots with %v in flight", got, inflight)
 		}
 	}
 }
 
 func TestScore(t *testing.T) {
 	blend, nan := reserve.Ranking{Blend: .5}, math.NaN()
-	thrift, all := reserve.Ranking{Energy: .5}, reserve.Ranking{Blend: .25, Energy: .25}
+	energyHalf, all := reserve.Ranking{Energy: .5}, reserve.Ranking{Blend: .25, Energy: .25}
 	for _, test := range []struct {
 		name          string
 		free, k, g, u float64
@@ -160,7 +160,7 @@ func TestScore(t *testing.T) {
 	}{
 		{"free alone", 4, 9, 25, 0, reserve.Ranking{}, 4},
 		{"full node", -1, 9, 25, 0, reserve.Ranking{}, 0},
-		{"chance adds up to the tie width", 4, 9, 25, .5, reserve.Ranking{}, 4.25},
+		{"chance adds up to the tie tolerance", 4, 9, 25, .5, reserve.Ranking{}, 4.25},
 		{"wider ties", 4, 9, 25, .5, reserve.Ranking{TieTolerance: 2}, 5},
 		{"geometric mean", 4, 9, 25, 0, blend, 6},
 		{"no k", 4, 0, 25, 0, blend, 0},
@@ -168,22 +168,22 @@ func TestScore(t *testing.T) {
 		{"k alone, where nothing is free", 0, 9, 25, 0, reserve.Ranking{Blend: 1}, 0},
 		{"NaN", nan, 9, 25, 0, reserve.Ranking{}, 0},
 		{"NaN k", 4, nan, 25, 0, blend, 0},
-		{"energy", 2.25, 9, 16, 0, thrift, 6},
-		{"energy, with chance", 2.5, 9, 16, .5, thrift, 6},
-		{"less than chance may take", .25, 9, 16, 1, thrift, 0},
-		{"ample, but for chance", 2.75, 9, 16, 1, thrift, 6},
-		{"ample, whatever chance takes", 3.25, 9, 11, 1, thrift, 5.5},
-		{"more than ample", 100, 9, 11, 0, thrift, 5.5},
+		{"energy", 2.25, 9, 16, 0, energyHalf, 6},
+		{"energy, with chance", 2.5, 9, 16, .5, energyHalf, 6},
+		{"less than chance may remove", .25, 9, 16, 1, energyHalf, 0},
+		{"ample without chance", 2.75, 9, 16, 1, energyHalf, 6},
+		{"ample, whatever chance removes", 3.25, 9, 11, 1, energyHalf, 5.5},
+		{"more than ample", 100, 9, 11, 0, energyHalf, 5.5},
 		{"more than ample where energy weighs less", 44, 1, 1, 0, all, 2 * math.Sqrt(2.75)},
 		{"more than ample where energy weighs more", 64, 1, 16, 0, reserve.Ranking{Energy: .75}, 8 * math.Pow(2.75, .25)},
-		{"energy on a full node", 0, 9, 25, 0, thrift, 0},
-		{"no energy is good", 4, 9, 0, 0, thrift, 0},
+		{"energy on a full node", 0, 9, 25, 0, energyHalf, 0},
+		{"no goodness of energy", 4, 9, 0, 0, energyHalf, 0},
 		{"all three", 2.25, 16, 81, 0, all, 9},
 		{"energy alone", -3, nan, 25, 0, reserve.Ranking{Energy: 1}, 25},
 		{"k and energy alone", -3, 4, 25, 0, blendOf(.5, .5), 10},
 		{"weights that add up to 1 but for rounding", -3, 1, 1, 0, blendOf(.7, .3), 1},
-		{"energy of which nothing is known", 4, 9, nan, 0, thrift, 4},
-		{"nor is the rest of it", 4, 9, nan, 0, blendOf(.5, .5), 6},
+		{"unknown energy", 4, 9, nan, 0, energyHalf, 4},
+		{"unknown energy beside k", 4, 9, nan, 0, blendOf(.5, .5), 6},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := reserve.Score(test.free, test.k, test.g, test.u, test.ranking); math.Abs(got-test.want) > 1e-12 {
@@ -225,7 +225,7 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// TestBlendIsFreeOfUnits: a factor common to all k changes no score.
+// TestBlendIsFreeOfUnits: a common factor of all k changes no score.
 func TestBlendIsFreeOfUnits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	ranking := reserve.Ranking{Blend: .4}
@@ -272,10 +272,10 @@ func TestStalePolicy(t *testing.T) {
 		}
 	}
 	if p, err := reserve.ParseStalePolicy(""); p != reserve.Neutral || err != nil {
-		t.Errorf("empty policy is %v, %v", p, err)
+		t.Errorf("empty policy: got %v, %v", p, err)
 	}
 	if got := (reserve.Allow + 1).String(); got != "StalePolicy(3)" {
-		t.Errorf("unknown policy prints %q", got)
+		t.Errorf("unknown policy: got text %q", got)
 	}
 }
 
@@ -317,11 +317,11 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 		{reserve.Demand{Typical: [2]float64{1, 1}, Cores: -1}.Validate(), "Demand.Cores", -1.},
 	} {
 		if !errors.Is(test.err, reserve.ErrInvalid) {
-			t.Errorf("%v is no ErrInvalid, want one of %s", test.err, test.field)
+			t.Errorf("got error %v, want ErrInvalid of %s", test.err, test.field)
 			continue
 		}
 		if want := fmt.Sprintf("reserve: %s = %v: invalid", test.field, test.value); !strings.HasPrefix(test.err.Error(), want) {
-			t.Errorf("%q does not begin with %q", test.err, want)
+			t.Errorf("got error %q, want prefix %q", test.err, want)
 		}
 	}
 	for _, err := range []error{
@@ -329,7 +329,7 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 		reserve.Ranking{Blend: 1}.Validate(), blendOf(.5, .5).Validate(), blendOf(0, 1).Validate(), reserve.Freshness{Policy: reserve.Allow}.Validate(),
 	} {
 		if err != nil {
-			t.Errorf("a value in range: %v", err)
+			t.Errorf("value in range: got error %v", err)
 		}
 	}
 	if err := (reserve.Rules{Burst: math.NaN()}).Validate(); err == nil {
@@ -337,8 +337,7 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 	}
 }
 
-// TestKeysKeepSixtyRandomBits: a key is half of the UID, and four bits of that
-// half tell the UUID's version.
+// TestKeysKeepSixtyRandomBits: a key is half of the UID, of which four bits are the UUID's version.
 func TestKeysKeepSixtyRandomBits(t *testing.T) {
 	seen := reserve.PodKey(0)
 	rng := rand.New(rand.NewPCG(6, 4))
@@ -349,11 +348,11 @@ func TestKeysKeepSixtyRandomBits(t *testing.T) {
 		seen |= reserve.KeyOf(uid) ^ first
 	}
 	if got := bits.OnesCount64(uint64(seen)); got != 60 {
-		t.Errorf("%d bits of a key vary, want 60", got)
+		t.Errorf("got %d varying bits of a key, want 60", got)
 	}
 }
 
-// names reports whether err is one of package reserve about the field.
+// names reports whether err is an error of package reserve about the field.
 func names(err error, field string) bool {
 	return err != nil && strings.Contains(err.Error(), "reserve: "+field+" = ")
 }

@@ -10,8 +10,8 @@ import (
 
 const gib = 1 << 30
 
-// fourCores is an empty node of 4 cores and 16 GiB, on which a typical pod takes
-// half a core and 2 GiB ± 1.
+// fourCores returns an empty node of 4 cores and 16 GiB, on which a typical pod takes half a core and 2
+// ± 1 GiB.
 func fourCores() reserve.Signal {
 	return reserve.Signal{
 		Avail: 6, Pods: 100, Floored: true,
@@ -22,12 +22,12 @@ func fourCores() reserve.Signal {
 	}
 }
 
-// knownPod is a pod that is sure to take so much.
+// knownPod returns a pod of certain demand.
 func knownPod(cores, bytes float64) reserve.Demand {
 	return reserve.Demand{Amount: [2]float64{cores, bytes}}
 }
 
-// certain leaves no share of the CPU free and takes nothing as given.
+// certain fills the whole CPU and ignores given demand.
 var certain = reserve.Rules{CPUDemandPerCore: 2, Burst: 1000}
 
 func TestFitsCountsResources(t *testing.T) {
@@ -46,18 +46,18 @@ func TestFitsCountsResources(t *testing.T) {
 		rules  reserve.Rules
 		want   reserve.Reason
 	}{
-		{name: "all of the memory but a tenth", demand: knownPod(.1, 14*gib), want: reserve.Admitted},
-		{name: "what one in flight leaves", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: knownPod(.1, 8*gib), want: reserve.Admitted},
-		{name: "and a byte more", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: knownPod(.1, 8*gib+1), want: reserve.NoMemory},
+		{name: "nine tenths of the memory", demand: knownPod(.1, 14*gib), want: reserve.Admitted},
+		{name: "the room beside one in flight", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: knownPod(.1, 8*gib), want: reserve.Admitted},
+		{name: "one byte more", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: knownPod(.1, 8*gib+1), want: reserve.NoMemory},
 		{name: "beside a typical pod and its spread", flight: []reserve.Demand{one}, demand: knownPod(.1, 13*gib), want: reserve.Admitted},
 		{name: "beside two", flight: []reserve.Demand{one, one}, demand: knownPod(.1, 11*gib), want: reserve.NoMemory},
 		{name: "a typical pod beside a large one", flight: []reserve.Demand{knownPod(.1, 13*gib)}, demand: one, want: reserve.Admitted},
 		{name: "beside one too large for its spread", flight: []reserve.Demand{knownPod(.1, 13*gib+1)}, demand: one, want: reserve.NoMemory},
-		{name: "half known", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: part(.5, knownPod(.1, 12*gib)), want: reserve.Admitted},
-		{name: "half known and larger", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: part(.5, knownPod(.1, 13*gib)), want: reserve.NoMemory},
+		{name: "half confident", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: part(.5, knownPod(.1, 12*gib)), want: reserve.Admitted},
+		{name: "half confident and larger", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: part(.5, knownPod(.1, 13*gib)), want: reserve.NoMemory},
 		{name: "a cpu filled to two a core", flight: []reserve.Demand{knownPod(7, gib)}, demand: knownPod(1, gib), want: reserve.Admitted},
-		{name: "and beyond", flight: []reserve.Demand{knownPod(7, gib)}, demand: knownPod(1.01, gib), want: reserve.NoCPU},
-		{name: "the cpu has give", flight: []reserve.Demand{knownPod(6, gib)}, demand: reserve.Demand{Amount: [2]float64{1, gib}, Var: [2]float64{9, 0}}, want: reserve.Admitted},
+		{name: "a CPU filled beyond two a core", flight: []reserve.Demand{knownPod(7, gib)}, demand: knownPod(1.01, gib), want: reserve.NoCPU},
+		{name: "the CPU tolerates variance", flight: []reserve.Demand{knownPod(6, gib)}, demand: reserve.Demand{Amount: [2]float64{1, gib}, Var: [2]float64{9, 0}}, want: reserve.Admitted},
 		{
 			name: "to 5.35 of four cores by default", flight: []reserve.Demand{knownPod(5, gib)}, demand: knownPod(.36, gib),
 			rules: reserve.Rules{Burst: 1000}, want: reserve.NoCPU,
@@ -80,15 +80,15 @@ func TestFitsCountsResources(t *testing.T) {
 			rules: reserve.Rules{Burst: 1000}, want: reserve.Admitted,
 		},
 		{
-			name: "larger than the node, but alone", demand: knownPod(.1, 99*gib),
+			name: "larger than the node, alone", demand: knownPod(.1, 99*gib),
 			edit: func(s *reserve.Signal) { s.Rooms[reserve.Memory].Left = .9 }, want: reserve.Admitted,
 		},
 		{
-			name: "and not alone", demand: knownPod(.1, 99*gib),
+			name: "larger than the node, not alone", demand: knownPod(.1, 99*gib),
 			edit: func(s *reserve.Signal) { s.Rooms[reserve.Memory].Left = .89 }, want: reserve.NoMemory,
 		},
 		{
-			name: "of a spread that no node holds", demand: reserve.Demand{Amount: [2]float64{.1, gib}, Var: [2]float64{0, 400 * gib * gib}},
+			name: "of a spread that fits no node", demand: reserve.Demand{Amount: [2]float64{.1, gib}, Var: [2]float64{0, 400 * gib * gib}},
 			edit: func(s *reserve.Signal) { s.Rooms[reserve.Memory].Left = .9 }, want: reserve.Admitted,
 		},
 		{
@@ -102,30 +102,30 @@ func TestFitsCountsResources(t *testing.T) {
 		{name: "ahead of confirmation", demand: knownPod(.1, 8*gib), edit: func(s *reserve.Signal) {
 			s.Rooms[reserve.Memory].Left, s.Rooms[reserve.Memory].StartupAllowance = .25, .25
 		}, want: reserve.Admitted},
-		{name: "an empty node takes a pod that is little known", demand: part(.75, knownPod(99, 99*gib)), want: reserve.Admitted},
-		{name: "not beside another", demand: part(.75, knownPod(99, 99*gib)), flight: []reserve.Demand{one}, want: reserve.NoMemory},
-		{name: "nor a pod that is half known", demand: part(.5, knownPod(99, 8*gib)), edit: func(s *reserve.Signal) {
+		{name: "an empty node admits a pod with low confidence", demand: part(.75, knownPod(99, 99*gib)), want: reserve.Admitted},
+		{name: "low confidence, beside another", demand: part(.75, knownPod(99, 99*gib)), flight: []reserve.Demand{one}, want: reserve.NoMemory},
+		{name: "half confident, on a full node", demand: part(.5, knownPod(99, 8*gib)), edit: func(s *reserve.Signal) {
 			s.Rooms[reserve.CPU].Left = .5
 		}, want: reserve.NoCPU},
-		{name: "a full node takes nobody", demand: knownPod(.1, 1), edit: func(s *reserve.Signal) { s.Saturated = true }, want: reserve.Saturated},
+		{name: "a full node admits no pod", demand: knownPod(.1, 1), edit: func(s *reserve.Signal) { s.Saturated = true }, want: reserve.Saturated},
 		{name: "slow start counts pods", demand: knownPod(.001, 1), flight: []reserve.Demand{knownPod(.001, 1), knownPod(.001, 1)},
 			edit: func(s *reserve.Signal) { s.Pods = 0 }, rules: reserve.Rules{}, want: reserve.SlowStart},
 		{name: "a node that counts in pods alone", demand: knownPod(.1, 99*gib), edit: func(s *reserve.Signal) {
 			s.Rooms = [2]reserve.Room{}
 		}, want: reserve.Admitted},
-		{name: "and has none", demand: knownPod(.001, 1), flight: []reserve.Demand{knownPod(.001, 1)}, edit: func(s *reserve.Signal) {
+		{name: "counts in pods alone, and has none", demand: knownPod(.001, 1), flight: []reserve.Demand{knownPod(.001, 1)}, edit: func(s *reserve.Signal) {
 			s.Rooms, s.Avail = [2]reserve.Room{}, 1
 		}, want: reserve.NoRoom},
 		{name: "in memory alone", demand: knownPod(.1, 1), flight: []reserve.Demand{knownPod(.1, 1)}, edit: func(s *reserve.Signal) {
 			s.Rooms[reserve.Memory] = reserve.Room{Left: .2, Cost: .1, SD: .02}
 		}, want: reserve.NoMemory},
-		{name: "with room", demand: knownPod(.1, 1), flight: []reserve.Demand{knownPod(.1, 1)}, edit: func(s *reserve.Signal) {
+		{name: "in memory alone, with room", demand: knownPod(.1, 1), flight: []reserve.Demand{knownPod(.1, 1)}, edit: func(s *reserve.Signal) {
 			s.Rooms[reserve.Memory] = reserve.Room{Left: .23, Cost: .1, SD: .02}
 		}, want: reserve.Admitted},
 		{name: "a third channel", demand: knownPod(.1, 1), flight: []reserve.Demand{knownPod(.1, 1)}, edit: func(s *reserve.Signal) {
 			s.Rest = reserve.Room{Left: .19, Cost: .1}
 		}, want: reserve.NoRoom},
-		{name: "with room there", demand: knownPod(.1, 1), flight: []reserve.Demand{knownPod(.1, 1)}, edit: func(s *reserve.Signal) {
+		{name: "a third channel with room", demand: knownPod(.1, 1), flight: []reserve.Demand{knownPod(.1, 1)}, edit: func(s *reserve.Signal) {
 			s.Rest = reserve.Room{Left: .2, Cost: .1}
 		}, want: reserve.Admitted},
 		{name: "NaN amount", demand: knownPod(math.NaN(), 1), want: reserve.NoCPU},
@@ -196,8 +196,8 @@ func randomDecision(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Dem
 	return s, f, d, reserve.Rules{CPUDemandPerCore: 1 + rng.Float64(), Caution: .5 + rng.Float64(), MinFreePods: 1}
 }
 
-// TestFitsNeverRises: a pod that takes more, or is less sure to, or comes later,
-// fits nowhere that it did not fit before.
+// TestFitsNeverRises: a pod with more demand, less certainty or more pods before it fits nowhere that
+// it did not fit before.
 func TestFitsNeverRises(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 9))
 	admitted := 0
@@ -227,15 +227,15 @@ func TestFitsNeverRises(t *testing.T) {
 			g.Known.Var[i] += rng.ExpFloat64()
 		}
 		if reserve.Fits(s, g, e, r) == reserve.Admitted {
-			t.Fatalf("%+v refuses %+v beside %+v, and takes %+v beside %+v", s, d, f, e, g)
+			t.Fatalf("%+v refuses %+v beside %+v, but admits %+v beside %+v", s, d, f, e, g)
 		}
 	}
 	if admitted < 10_000 {
-		t.Errorf("only %d of the decisions admitted", admitted)
+		t.Errorf("got only %d admitting decisions", admitted)
 	}
 }
 
-// TestSlotsOfKnownPods asks Fits until it refuses.
+// TestSlotsOfKnownPods calls Fits until it refuses.
 func TestSlotsOfKnownPods(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	most := 0
@@ -254,17 +254,17 @@ func TestSlotsOfKnownPods(t *testing.T) {
 			}
 		}
 		if got := reserve.Slots(s, f, d, r); got != want && want < 200 {
-			t.Fatalf("%d slots of %+v beside %+v on %+v, Fits admits %d", got, d, f, s, want)
+			t.Fatalf("got %d slots of %+v beside %+v on %+v, want %d as by Fits", got, d, f, s, want)
 		}
 		most = max(most, want)
 	}
 	if most < 10 {
-		t.Errorf("at most %d slots", most)
+		t.Errorf("got at most %d slots", most)
 	}
 }
 
-// TestTypicalPodsNeedNoResources: where nobody is known it is as if no node could
-// count in resources.
+// TestTypicalPodsNeedNoResources: with typical pods only, decisions are as if no node counted in
+// resources.
 func TestTypicalPodsNeedNoResources(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 14))
 	for range 100_000 {
@@ -277,51 +277,51 @@ func TestTypicalPodsNeedNoResources(t *testing.T) {
 			t.Fatalf("%+v beside %+v: %v, want %v", s, f, got, want)
 		}
 		if got, want := rank(s, f, d), rank(bare, f, d); got != want {
-			t.Fatalf("%+v beside %+v: %v free, want %v", s, f, got, want)
+			t.Fatalf("%+v beside %+v: got %v free, want %v", s, f, got, want)
 		}
 	}
 }
 
-// TestFreeForIsInTypicalPods: what the last of many typical pods leaves is the
-// same counted either way, and the resource that has least decides.
+// TestFreeForIsInTypicalPods: the room left by the last of many typical pods is the same in either
+// unit, and the scarcest resource decides.
 func TestFreeForIsInTypicalPods(t *testing.T) {
 	s := fourCores()
 	nothing := reserve.Demand{Typical: [2]float64{1, 0}, Amount: [2]float64{0, 0}}
 	if got, want := rank(s, reserve.Flight{}, nothing), 9.; got != want {
-		t.Errorf("%v free for a pod without memory, want %v by memory", got, want)
+		t.Errorf("got %v free for a pod without memory, want %v by memory", got, want)
 	}
 	if got, want := rank(s, reserve.Flight{Demand: 2}, knownPod(0, 8*gib)), 8-2-4+1.; got != want {
-		t.Errorf("%v free beside two for a pod of 8 GiB, want %v", got, want)
+		t.Errorf("got %v free beside two for a pod of 8 GiB, want %v", got, want)
 	}
 	if got, want := rank(s, reserve.Flight{}, knownPod(7.5, gib)), (1-7.5/8)*16+1; got != want {
-		t.Errorf("%v free for a pod of 7.5 cores, want %v", got, want)
+		t.Errorf("got %v free for a pod of 7.5 cores, want %v", got, want)
 	}
 	s.Rest = reserve.Room{Left: .3, Cost: .1}
 	if got := rank(s, reserve.Flight{Demand: 1}, nothing); math.Abs(got-2) > 1e-12 {
-		t.Errorf("%v free by a third channel, want 2", got)
+		t.Errorf("got %v free by a third channel, want 2", got)
 	}
 }
 
-// TestFreeForAhead: where pods are let in ahead of confirmation all are ranked by the room for
-// typical ones that was measured, 6 − 1, those in flight counted as such.
+// TestFreeForAhead: if pods are admitted ahead of confirmation, all are ranked by the measured room for
+// typical ones, 6 − 1, with those in flight counted as such.
 func TestFreeForAhead(t *testing.T) {
 	s, f := fourCores(), reserve.Flight{Held: .5}
 	f = f.With(1, knownPod(.01, gib/64)).With(1, knownPod(.01, gib/64))
 	for _, d := range []reserve.Demand{pods(1), knownPod(.01, gib/64), knownPod(3, 8*gib)} {
 		s.StartupAllowance = 0
 		if got := rank(s, f, d); got == 2.5 {
-			t.Errorf("%v free for %+v where pods stay", got, d)
+			t.Errorf("got %v free for %+v with long-running pods", got, d)
 		}
 		s.StartupAllowance = 1
 		if got := rank(s, f, d); got != 2.5 {
-			t.Errorf("%v free for %+v, want 2.5", got, d)
+			t.Errorf("got %v free for %+v, want 2.5", got, d)
 		}
 	}
 }
 
-// TestRankAhead: with measured room for more than one pod a node is ranked by that; what was let in
-// ahead of confirmation beyond it brings it down to nothing little by little, never up and never
-// below a node that has no room at all.
+// TestRankAhead: with measured room for more than one pod a node is ranked by that room; pods admitted
+// ahead of confirmation beyond it lower the rank gradually to zero, never raise it, and never below a
+// node without any room.
 func TestRankAhead(t *testing.T) {
 	rank := func(avail, ahead, inFlight float64) float64 {
 		return rank(reserve.Signal{Avail: avail, StartupAllowance: ahead}, reserve.Flight{Demand: inFlight}, pods(1))
@@ -333,14 +333,14 @@ func TestRankAhead(t *testing.T) {
 		{"nothing granted ahead", 4, 0, 1.5, 2.5},
 		{"as much room, and some granted ahead", 12, 8, 1.5, 2.5},
 		{"a pod's room left", 12, 8, 3, 1},
-		{"that given away", 12, 8, 4, 8. / 9},
+		{"the last room used", 12, 8, 4, 8. / 9},
 		{"the last of what is granted ahead", 12, 8, 11, 1. / 9},
 		{"full", 12, 8, 12, 0},
 		{"fuller", 12, 8, 21, -1},
 		{"full, nothing granted ahead", 4, 0, 5, -1},
 	} {
 		if got := rank(test.avail, test.ahead, test.inFlight); math.Abs(got-test.want) > 1e-12 {
-			t.Errorf("%s: ranked by %v, want %v", test.name, got, test.want)
+			t.Errorf("%s: got rank %v, want %v", test.name, got, test.want)
 		}
 	}
 	rng := rand.New(rand.NewPCG(14, 1))
@@ -349,21 +349,21 @@ func TestRankAhead(t *testing.T) {
 		flying, more := 20*rng.Float64(), 4*rng.Float64()
 		got := rank(avail, ahead, flying)
 		if free := avail - flying; (got > 0) != (free > 0) || got > math.Max(free, free/(1+ahead)) {
-			t.Fatalf("ranked by %v with %v free, %v ahead", got, free, ahead)
+			t.Fatalf("got rank %v with %v free, %v ahead", got, free, ahead)
 		}
 		if fuller := rank(avail, ahead, flying+more); fuller > got {
-			t.Fatalf("ranked by %v and with %v more in flight by %v: %v, %v ahead, %v in flight", got, more, fuller, avail, ahead, flying)
+			t.Fatalf("got rank %v and, with %v more in flight, %v: %v, %v ahead, %v in flight", got, more, fuller, avail, ahead, flying)
 		}
 		if idle := rank(avail-ahead, 0, flying); idle > 1 && math.Abs(idle-got) > 1e-9 {
-			t.Fatalf("ranked by %v, a node without what is granted ahead by %v", got, idle)
+			t.Fatalf("got rank %v, and without pods granted ahead %v", got, idle)
 		}
 	}
 }
 
-// TestUsualPods: who takes about what is usual on a node is a typical pod to its CPU,
-// whatever that has left of it, and to its memory what is known; who doesn't is what is
-// known, and a node without a usual knows only of these.
-func TestUsualPods(t *testing.T) {
+// TestTypicalCPUPods: a pod with about the node's typical CPU counts as a typical pod for its CPU,
+// whatever CPU is left, and with its own demand for memory; other pods count with their own demand, and
+// so do all on a node without a typical CPU.
+func TestTypicalCPUPods(t *testing.T) {
 	for _, cores := range []float64{4, 16, 64} {
 		node := func(usual float64) reserve.Signal {
 			s := fourCores()
@@ -385,14 +385,14 @@ func TestUsualPods(t *testing.T) {
 			{"usual", 1, knownPod(1, gib), reserve.Admitted},
 			{"a quarter more", 1, knownPod(1.25, gib), reserve.Admitted},
 			{"a quarter less", 1, knownPod(.75, gib), reserve.Admitted},
-			{"known by half to take a fifth more", 1, half, reserve.Admitted},
+			{"half confident of a fifth more", 1, half, reserve.Admitted},
 			{"known in memory alone", 1, inMemory, reserve.Admitted},
 			{"typical", 1, pods(1), reserve.Admitted},
 			{"more", 1, knownPod(1.3, gib), reserve.NoCPU},
 			{"less", 1, knownPod(.5, gib), reserve.NoCPU},
 			{"hardly any", 1, knownPod(.01, gib), reserve.Admitted},
 			{"of too much memory", 1, knownPod(1, 14*gib), reserve.NoMemory},
-			{"where nothing is usual", 0, knownPod(1, gib), reserve.NoCPU},
+			{"without a typical CPU", 0, knownPod(1, gib), reserve.NoCPU},
 		} {
 			s, f := node(c.usual), reserve.Flight{}.With(.5, knownPod(.01, gib/64))
 			if got := reserve.Fits(s, f, c.d, certain); got != c.want {
@@ -402,36 +402,36 @@ func TestUsualPods(t *testing.T) {
 		s, f := node(1), reserve.Flight{}.With(1, knownPod(1, gib))
 		for _, d := range []reserve.Demand{knownPod(1, gib), pods(1)} {
 			if got := rank(s, f, d); got != 1 {
-				t.Errorf("%v cores: %v free for %+v, want 1", cores, got, d)
+				t.Errorf("%v cores: got %v free for %+v, want 1", cores, got, d)
 			}
 		}
 		if got := rank(s, f, knownPod(2, gib)); got >= 1 {
-			t.Errorf("%v cores: %v free for a pod of two cores", cores, got)
+			t.Errorf("%v cores: got %v free for a pod of two cores", cores, got)
 		}
 		if got := reserve.Slots(s, reserve.Flight{}, knownPod(1, gib), certain); got != 2 {
 			t.Errorf("%v cores: %d slots, want 2", cores, got)
 		}
 		if got := reserve.Fits(s, f.With(1, knownPod(1, gib)), knownPod(1, gib), certain); got != reserve.NoRoom {
-			t.Errorf("%v cores: a third pod: %v, want %v", cores, got, reserve.NoRoom)
+			t.Errorf("%v cores: third pod: got %v, want %v", cores, got, reserve.NoRoom)
 		}
 	}
 }
 
-// TestOverdueKnownPodsAreTaken: no pod waits for ever for what is known of it.
-func TestOverdueKnownPodsAreTaken(t *testing.T) {
+// TestOverdueKnownPodsAreAdmitted: no pod waits for ever because of its own demand.
+func TestOverdueKnownPodsAreAdmitted(t *testing.T) {
 	s := fourCores()
 	s.Floored, s.MemoryRoom = false, 3
 	s.Rooms[reserve.Memory].Left = .5
 	d := knownPod(.1, 99*gib)
 	if got := reserve.Fits(s, reserve.Flight{}, d, reserve.Rules{}); got != reserve.NoMemory || !got.Full() {
-		t.Fatalf("the pod is told %v", got)
+		t.Fatalf("got verdict %v", got)
 	}
 	if got := (reserve.OverdueAdmission{}).Places(s, reserve.Flight{}, d, 0, 4, reserve.Rules{}); got != 1 {
-		t.Errorf("%d places for it once it is overdue, want 1", got)
+		t.Errorf("got %d places for the overdue pod, want 1", got)
 	}
 	s.MemoryRoom = .5
 	if got := (reserve.OverdueAdmission{}).Places(s, reserve.Flight{}, d, 0, 4, reserve.Rules{}); got != 0 {
-		t.Errorf("%d places where memory is full", got)
+		t.Errorf("got %d places with full memory", got)
 	}
 }
 
@@ -445,7 +445,7 @@ func BenchmarkFits(b *testing.B) {
 	}
 }
 
-// TestShares: what a pod takes in typical pods, what is short of, and what is left.
+// TestShares: a pod's demand in typical pods, the scarcest resource, and the rest.
 func TestShares(t *testing.T) {
 	s, flight := fourCores(), reserve.Flight{}.With(1, knownPod(2, 4*gib))
 	for _, test := range []struct {
@@ -453,7 +453,7 @@ func TestShares(t *testing.T) {
 		want    [2]float64
 		binding reserve.Resource
 	}{
-		{knownPod(2, 2*gib), [2]float64{4, 1}, reserve.Memory}, // 4 and 5 typical pods are left beside it
+		{knownPod(2, 2*gib), [2]float64{4, 1}, reserve.Memory}, // 4 and 5 typical pods remain beside it
 		{knownPod(.5, 8*gib), [2]float64{1, 4}, reserve.Memory},
 		{knownPod(5, gib), [2]float64{10, .5}, reserve.CPU},
 	} {
@@ -463,21 +463,20 @@ func TestShares(t *testing.T) {
 		}
 	}
 	if cores, bytes := view(s, flight).Spare(reserve.CPU), view(s, flight).Spare(reserve.Memory); cores != 6 || bytes != 12*gib {
-		t.Errorf("%v cores and %v bytes are left, want 6 and 12 GiB", cores, bytes)
+		t.Errorf("got %v cores and %v bytes left, want 6 and 12 GiB", cores, bytes)
 	}
 	s.Rooms[reserve.CPU].Unit = 0
 	if got, binding, ok := view(s, flight).Shares(knownPod(5, 2*gib)); !ok || got != [2]float64{0, 1} || binding != reserve.Memory {
-		t.Errorf("without cores: %v, %v, %v", got, binding, ok)
+		t.Errorf("without cores: got %v, %v, %v", got, binding, ok)
 	}
 	s.Rooms[reserve.Memory].Unit = 0
 	if _, _, ok := view(s, flight).Shares(one); ok || view(s, flight).Spare(reserve.Memory) != 0 {
-		t.Error("a node that counts in pods alone has shares")
+		t.Error("got shares of a node that counts in pods alone")
 	}
 }
 
-// TestCPUDemandPerCoreFollowsTheCores: pods that take a core each keep all cores busy, and the part
-// of them that waits is the smaller the more cores there are. Where nobody sees who waits
-// none does.
+// TestCPUDemandPerCoreFollowsTheCores: one-core pods keep all cores busy, and the waiting part of them
+// shrinks with more cores. Without measured waiting there is none.
 func TestCPUDemandPerCoreFollowsTheCores(t *testing.T) {
 	for _, test := range []struct {
 		cores, full float64
@@ -495,16 +494,16 @@ func TestCPUDemandPerCoreFollowsTheCores(t *testing.T) {
 		}}
 		test.rules.Burst = 1000
 		if got := reserve.Slots(s, reserve.Flight{}, knownPod(1, gib), test.rules); got != test.want {
-			t.Errorf("%g cores, full at %g, %+v: %d pods of a core, want %d", test.cores, test.full, test.rules, got, test.want)
+			t.Errorf("%g cores, full at %g, %+v: got %d one-core pods, want %d", test.cores, test.full, test.rules, got, test.want)
 		}
 	}
 }
 
-// TestSpareStaysWithinTheNode: what is left is what the node has and no pod in flight takes, whatever
-// its CPU may hold in tasks that wait.
+// TestSpareStaysWithinTheNode: the rest is what the node has without its pods in flight, whatever its
+// CPU tolerates in waiting tasks.
 func TestSpareStaysWithinTheNode(t *testing.T) {
 	for _, cores := range []float64{4, 16, 64} {
-		for _, wait := range []float64{0, 1} { // tasks waiting for a core as a part of the room
+		for _, wait := range []float64{0, 1} { // tasks waiting for a core, as a part of the room
 			unit := 1 / ((1 + wait) * cores)
 			for _, test := range []struct{ busy, ahead, flight, want float64 }{
 				{0, 0, 0, cores},
@@ -517,20 +516,20 @@ func TestSpareStaysWithinTheNode(t *testing.T) {
 				s.Rooms[reserve.CPU] = reserve.Room{Left: 1 - test.busy*unit, StartupAllowance: test.ahead, Unit: unit, Cost: unit, Most: 1}
 				got := view(s, reserve.Flight{}.With(1, knownPod(test.flight, gib))).Spare(reserve.CPU)
 				if math.Abs(got-test.want) > 1e-9 {
-					t.Errorf("%g of %g cores busy, %g in flight: %g are left, want %g", test.busy, cores, test.flight, got, test.want)
+					t.Errorf("%g of %g cores busy, %g in flight: got %g left, want %g", test.busy, cores, test.flight, got, test.want)
 				}
 			}
 		}
 	}
 }
 
-// TestCautionCountsEverywhere: p pods of which each takes .1 ± .1 of what is left need
-// .1p + g·.1√p of it, in a resource that is counted in typical pods alone as elsewhere.
+// TestCautionCountsEverywhere: p pods of .1 ± .1 of the remaining room each need .1p + g·.1√p of it, in
+// a resource that counts in typical pods alone as elsewhere.
 func TestCautionCountsEverywhere(t *testing.T) {
 	tight := reserve.Room{Left: 1, Most: 1, Cost: .1, SD: .1}
 	nodes := map[string]func(*reserve.Signal){
-		"a channel beside the resources":     func(s *reserve.Signal) { s.Rest, s.Rooms[reserve.Memory].Left = tight, 1000 },
-		"memory that is counted in no bytes": func(s *reserve.Signal) { s.Rooms[reserve.Memory] = tight },
+		"a channel beside the resources":      func(s *reserve.Signal) { s.Rest, s.Rooms[reserve.Memory].Left = tight, 1000 },
+		"memory that is not counted in bytes": func(s *reserve.Signal) { s.Rooms[reserve.Memory] = tight },
 		"memory": func(s *reserve.Signal) {
 			s.Rooms[reserve.Memory] = tight
 			s.Rooms[reserve.Memory].Unit = 1. / (16 * gib)
@@ -544,9 +543,9 @@ func TestCautionCountsEverywhere(t *testing.T) {
 			edit(&s)
 			rules := certain
 			rules.Caution = caution
-			typical := reserve.Flight{Known: reserve.Known{Pods: 1e-6}} // counted, and nothing to speak of
+			typical := reserve.Flight{Known: reserve.Known{Pods: 1e-6}} // counted, but negligible
 			if got := reserve.Slots(s, typical, reserve.TypicalPod(), rules); got != want {
-				t.Errorf("%s, caution %v: %d pods fit, want %d", name, caution, got, want)
+				t.Errorf("%s, caution %v: got %d pods, want %d", name, caution, got, want)
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func (f Freshness) Awaited(since time.Duration) Validity {
 
 // Reported is the validity of a node whose newest report rests on a sample taken
 // at sampled: its arrival less the sample's age at sending, and so the one time
-// here that may lie before the start.
+// here that may precede the start.
 func (f Freshness) Reported(sampled time.Duration) Validity {
 	return Validity(max(later(sampled, f.WithDefaults().MaxAge), 0))
 }

@@ -22,7 +22,7 @@ func TestFreshness(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		freshness reserve.Freshness
-		reported  time.Duration // when; the node appeared at 2 s
+		reported  time.Duration // the time of the report; the node appeared at 2 s
 		now       time.Duration
 		verdict   reserve.Verdict
 		want      reserve.Reason
@@ -32,12 +32,12 @@ func TestFreshness(t *testing.T) {
 		{"fresh", none, 10 * s, 15 * s, reserve.Verdict{Reported: noRoom}, noRoom, true, true},
 		{"fresh, with pods that are overdue", none, 10 * s, 15 * s, reserve.Verdict{Unseen: slowStart}, admitted, true, true},
 		{"old", none, 10 * s, 15*s + 1, reserve.Verdict{}, admitted, false, false},
-		{"old and at its line", none, 10 * s, 15*s + 1, reserve.Verdict{Unseen: slowStart}, slowStart, false, false},
-		{"at its line for ever", none, 10 * s, 1e6 * s, reserve.Verdict{Reported: slowStart, Unseen: slowStart}, slowStart, false, false},
+		{"old and at the slow-start limit", none, 10 * s, 15*s + 1, reserve.Verdict{Unseen: slowStart}, slowStart, false, false},
+		{"at the slow-start limit for ever", none, 10 * s, 1e6 * s, reserve.Verdict{Reported: slowStart, Unseen: slowStart}, slowStart, false, false},
 		{"full a moment ago", none, 10 * s, 15*s + 1, reserve.Verdict{Reported: noRoom}, noRoom, false, false},
 		{"saturated a minute ago", none, 10 * s, 75 * s, reserve.Verdict{Reported: saturated, Unseen: slowStart}, saturated, false, false},
 		{"full longer ago", none, 10 * s, 75*s + 1, reserve.Verdict{Reported: noRoom}, admitted, false, false},
-		{"full longer ago and at its line", none, 10 * s, 75*s + 1, reserve.Verdict{Reported: noRoom, Unseen: slowStart}, slowStart, false, false},
+		{"full longer ago and at the slow-start limit", none, 10 * s, 75*s + 1, reserve.Verdict{Reported: noRoom, Unseen: slowStart}, slowStart, false, false},
 		{"full on a sample from before the start", none, -10 * s, 55 * s, reserve.Verdict{Reported: noRoom}, noRoom, false, false},
 		{"old and rejected", reject, 10 * s, 16 * s, reserve.Verdict{}, stale, false, false},
 		{"old and allowed", allow, 10 * s, 16 * s, reserve.Verdict{Reported: noRoom, Unseen: slowStart}, admitted, false, true},
@@ -46,10 +46,10 @@ func TestFreshness(t *testing.T) {
 		{"awaited", none, never, 6 * s, reserve.Verdict{}, stale, false, false},
 		{"awaited for as long as reports count", reserve.Freshness{MaxAge: 9 * s}, never, 10 * s, reserve.Verdict{}, stale, false, false},
 		{"never reported", none, never, 7 * s, reserve.Verdict{Reported: noRoom}, admitted, false, false},
-		{"never reported and at its line", none, never, 7 * s, reserve.Verdict{Reported: noRoom, Unseen: slowStart}, slowStart, false, false},
+		{"never reported and at the slow-start limit", none, never, 7 * s, reserve.Verdict{Reported: noRoom, Unseen: slowStart}, slowStart, false, false},
 		{"never reported and rejected", reject, never, 7 * s, reserve.Verdict{}, stale, false, false},
 		{"not waited for", allow, never, 2 * s, reserve.Verdict{}, admitted, false, false},
-		{"no such policy", reserve.Freshness{Policy: 9}, 10 * s, 16 * s, reserve.Verdict{}, stale, false, false},
+		{"unknown policy", reserve.Freshness{Policy: 9}, 10 * s, 16 * s, reserve.Verdict{}, stale, false, false},
 		{"reports that count for ever", reserve.Freshness{MaxAge: math.MaxInt64}, 10 * s, math.MaxInt64, reserve.Verdict{Reported: noRoom}, noRoom, true, true},
 		{"waited for for ever", reserve.Freshness{Grace: math.MaxInt64}, never, 1 << 62, reserve.Verdict{}, stale, false, false},
 	} {
@@ -72,8 +72,8 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// TestSilentNodeTakesNoMoreThanItsLine: whatever it said last, and whoever waits.
-func TestSilentNodeTakesNoMoreThanItsLine(t *testing.T) {
+// TestSilentNodeIsLimitedToSlowStart, whatever its last report, and whichever pods wait.
+func TestSilentNodeIsLimitedToSlowStart(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		signal reserve.Signal
@@ -85,7 +85,7 @@ func TestSilentNodeTakesNoMoreThanItsLine(t *testing.T) {
 		{"room, seconds ago", reserve.Signal{Avail: 4, Pods: 10}, 6 * s, 4},
 		{"room, an hour ago", reserve.Signal{Avail: 4, Pods: 10}, time.Hour, 7},
 		{"an allowance", reserve.Signal{Avail: 400, Pods: 10, Allowance: 12}, 6 * s, 12},
-		{"nothing ever", reserve.Signal{}, time.Hour, 2},
+		{"never reported", reserve.Signal{}, time.Hour, 2},
 	} {
 		f := reserve.Freshness{}
 		v, at := f.Reported(0), reserve.Moment{Now: test.after}
@@ -108,7 +108,7 @@ func TestSilentNodeTakesNoMoreThanItsLine(t *testing.T) {
 	}
 }
 
-// TestClockThatStoodStill: a scheduler that slept hears of no report meanwhile.
+// TestClockThatStoodStill: a suspended scheduler receives no reports meanwhile.
 func TestClockThatStoodStill(t *testing.T) {
 	f := reserve.Freshness{Grace: 20 * s}
 	m := reserve.Moment{}
@@ -120,35 +120,34 @@ func TestClockThatStoodStill(t *testing.T) {
 	}
 	reported := f.Reported(44 * s)
 	if got, want := look(50*s+1), (reserve.Moment{Now: 50*s + 1, Awaited: 70*s + 1}); got != want {
-		t.Errorf("after the gap: %+v, want %+v", got, want)
+		t.Errorf("after the gap: got %+v, want %+v", got, want)
 	}
 	if got := f.Admit(reported, m, reserve.Verdict{}); got != reserve.Stale {
-		t.Errorf("a node that could not be heard: %v, want it waited for", got)
+		t.Errorf("node whose reports could not arrive: got %v, want it awaited", got)
 	}
 	if got := f.Admit(f.Reported(50*s), m, reserve.Verdict{}); got != reserve.Admitted {
-		t.Errorf("a node that has reported since: %v", got)
+		t.Errorf("node that has reported since: got %v", got)
 	}
 	if got := f.Admit(f.Awaited(0), m, reserve.Verdict{}); got != reserve.Stale {
-		t.Errorf("a node that never reported: %v", got)
+		t.Errorf("node that never reported: got %v", got)
 	}
 	allow := reserve.Freshness{Policy: reserve.Allow}
 	if got := allow.Admit(reported, m, reserve.Verdict{Unseen: reserve.SlowStart}); got != reserve.Admitted {
-		t.Errorf("under Allow: %v", got)
+		t.Errorf("under Allow: got %v", got)
 	}
 	for m.Now < 70*s {
 		look(m.Now + s)
 	}
 	look(70*s + 1)
 	if got := f.Admit(reported, m, reserve.Verdict{Unseen: reserve.SlowStart}); got != reserve.SlowStart {
-		t.Errorf("after the grace: %v", got)
+		t.Errorf("after the grace: got %v", got)
 	}
 	if before := m; look(3*s) != before {
-		t.Errorf("a clock that was set back: %+v", m)
+		t.Errorf("clock that was set back: got %+v", m)
 	}
 }
 
-// TestFreshnessSlotsAgreeWithAdmit asks Admit until it refuses, whatever the
-// times and the policy.
+// TestFreshnessSlotsAgreeWithAdmit calls Admit until it refuses, for any times and policy.
 func TestFreshnessSlotsAgreeWithAdmit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	span := func() time.Duration { return time.Duration(rng.IntN(10)) * s }
@@ -181,8 +180,8 @@ func TestFreshnessSlotsAgreeWithAdmit(t *testing.T) {
 	}
 }
 
-// TestOldSampleIsNotFresh: a report counts from its sample, even where that was
-// taken before the clock's start, and never as one that is missing.
+// TestOldSampleIsNotFresh: a report's age counts from its sample, even if that precedes the clock's
+// start, and such a report is not missing.
 func TestOldSampleIsNotFresh(t *testing.T) {
 	f := reserve.Freshness{MaxAge: 5 * time.Second}
 	for _, test := range []struct {
@@ -197,7 +196,7 @@ func TestOldSampleIsNotFresh(t *testing.T) {
 	} {
 		v := f.Reported(test.arrived - test.age)
 		if v.Missing() || !v.Fresh(test.until) || v.Fresh(test.until+1) {
-			t.Errorf("arrived at %v at the age of %v: missing %v, fresh at %v %v and after %v", test.arrived, test.age, v.Missing(), test.until, v.Fresh(test.until), v.Fresh(test.until+1))
+			t.Errorf("arrived at %v with age %v: got missing %v, fresh at %v %v and after %v", test.arrived, test.age, v.Missing(), test.until, v.Fresh(test.until), v.Fresh(test.until+1))
 		}
 	}
 }

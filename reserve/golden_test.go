@@ -16,11 +16,10 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestGolden keeps what is decided for pods of chance on four nodes whose reports
-// come late: verdicts, slots, scores and what is in flight. What is not meant to
-// change decisions must leave it as it is.
+// TestGolden records the decisions for random pods on four nodes with late reports: verdicts, slots,
+// scores and pods in flight. A change that should not affect decisions must leave it as it is.
 func TestGolden(t *testing.T) {
 	ledger, err := reserve.NewLedger(reserve.LedgerConfig{})
 	if err != nil {
@@ -92,7 +91,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// goldenNode is a node with the pods bound to it, which its reports list.
+// goldenNode is a node with its bound pods, which its reports list.
 type goldenNode struct {
 	name    string
 	account *reserve.Account

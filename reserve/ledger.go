@@ -171,7 +171,7 @@ func (l *Ledger) edit(pod PodKey, change func(*entry) bool) (changed bool) {
 	return changed
 }
 
-// Bound records that the API shows a live pod on a node, whoever bound it. An
+// Bound records that the API shows a live pod on a node, whichever scheduler bound it. An
 // assumed pod keeps the demand it was reserved at; a confirmed one stays
 // confirmed, and so is one that the node's reports list; any other becomes a pod
 // in flight. It reports whether that happened, or the ErrInvalid of a demand that
@@ -277,7 +277,7 @@ func (l *Ledger) MarkOverdue(pod PodKey) bool {
 	})
 }
 
-// Delete forgets a pod that was deleted or is terminal, and gives back what was held
+// Delete forgets a pod that was deleted or is terminal, and releases the room that was held
 // in its name. It returns the node it was on and whether the pod was in flight; the
 // node is empty if the pod was not known.
 func (l *Ledger) Delete(pod PodKey, now time.Time) (node string, inFlight bool) {

@@ -26,16 +26,16 @@ const (
 	patience = 30 * time.Second
 )
 
-// naive is a ledger that keeps one record a pod and recomputes everything.
+// naive is a reference ledger that keeps one record per pod and recomputes everything.
 type naive struct {
 	pods map[reserve.PodKey]*record
-	// turns counts claims and flights, so that the oldest is found.
+	// turns numbers claims and flights, so that the oldest is found.
 	turns int
 	nodes map[string]*naiveNode
 	held  map[reserve.PodKey]held
 }
 
-// held is room in the name of a pod.
+// held is room held for a pod.
 type held struct {
 	node string
 	pods float64
@@ -44,12 +44,12 @@ type held struct {
 type record struct {
 	reserve.PodState
 	overdue bool
-	// claimed and flying are when the limits began, with their turns.
+	// claimed and flying are the starts of the limits, with their turns.
 	claimed, flying time.Time
 	turn, flight    int
 }
 
-// naiveNode is what a node's reports have said.
+// naiveNode is the reports of a node.
 type naiveNode struct {
 	incarnation uint64
 	listed      map[reserve.PodKey]bool
@@ -72,8 +72,8 @@ func (n *naive) node(name string) *naiveNode {
 	return n.nodes[name]
 }
 
-// forget drops the leavers from the oldest on, up to the first within its limit:
-// a clock that was set back delays the limits of those behind.
+// forget drops the leavers from the oldest on, up to the first within its limit: a clock that was set
+// back delays the limits of later ones.
 func (n *naiveNode) forget(now time.Time) {
 	for len(n.left) > 0 && now.Sub(n.left[0].at) >= linger {
 		n.left = n.left[1:]
@@ -125,7 +125,7 @@ func (n *naive) flight(node string) (f reserve.Flight, pods, confirmed int) {
 			confirmed++
 		default:
 			pods++
-			asks := asked(p.Demand)
+			asks := demandInPods(p.Demand)
 			f.Demand += asks
 			f.Cores += p.Demand.Cores
 			if p.Progress == reserve.Stalled {
@@ -147,15 +147,15 @@ func (n *naive) flight(node string) (f reserve.Flight, pods, confirmed int) {
 	return f, pods, confirmed
 }
 
-// asked is a demand in pods: one, where it is known.
-func asked(d reserve.Demand) float64 {
+// demandInPods returns a demand in pods: one if it is known.
+func demandInPods(d reserve.Demand) float64 {
 	if d.Amount != [2]float64{} {
 		return 1
 	}
 	return d.Typical[0]
 }
 
-func (n *naive) reprice(pod reserve.PodKey, d reserve.Demand) (node string, changed bool) {
+func (n *naive) updateDemand(pod reserve.PodKey, d reserve.Demand) (node string, changed bool) {
 	p := n.pods[pod]
 	if p == nil {
 		return "", false
@@ -233,8 +233,7 @@ func (n *naive) absorb(name string, incarnation uint64, pods []reserve.PodKey, n
 	}
 }
 
-// expire looks at each limit's pods oldest first and stops at the first that is
-// within it, as forget does.
+// expire checks each limit's pods oldest first and stops at the first within it, as forget does.
 func (n *naive) expire(now time.Time) {
 	for _, pod := range n.oldest(func(p *record) (int, bool) { return p.turn, p.Claim == reserve.Assumed }) {
 		if now.Sub(n.pods[pod].claimed) < ttl {
@@ -253,7 +252,7 @@ func (n *naive) expire(now time.Time) {
 	}
 }
 
-// oldest returns the pods that a limit watches by their turns.
+// oldest returns the pods of a limit by their turns.
 func (n *naive) oldest(watched func(*record) (turn int, ok bool)) []reserve.PodKey {
 	var pods []reserve.PodKey
 	for pod, p := range n.pods {
@@ -269,17 +268,17 @@ func (n *naive) oldest(watched func(*record) (turn int, ok bool)) []reserve.PodK
 	return pods
 }
 
-// twins is a ledger, its naive twin, and the last things both were told.
+// twins is a ledger, its reference, and the last steps of both.
 type twins struct {
 	fast     *reserve.Ledger
 	accounts [nodeCount]*reserve.Account
 	slow     *naive
 	now      time.Time
 	steps    int
-	last     [12]told
+	last     [12]event
 }
 
-type told struct {
+type event struct {
 	what   int
 	node   string
 	pod    reserve.PodKey
@@ -292,7 +291,7 @@ func newTwins(t testing.TB) *twins {
 	return w
 }
 
-// restart leaves nothing.
+// restart clears both.
 func (w *twins) restart(t testing.TB) {
 	fast, err := reserve.NewLedger(reserve.LedgerConfig{TTL: ttl, Linger: linger, Patience: patience})
 	must(t, err)
@@ -304,12 +303,12 @@ func (w *twins) restart(t testing.TB) {
 
 const nodeCount, podCount = 4, 24
 
-// one is a pod of which nothing is known, pods so many of them.
+// one is a typical pod, pods n of them.
 var one = reserve.TypicalPod()
 
 func pods(n float64) reserve.Demand { return reserve.Demand{Typical: [2]float64{n, n}} }
 
-// demands are typical pods and known ones, all in whole units.
+// demands are typical and known pods, in whole units.
 var demands = []reserve.Demand{
 	one, pods(.1), pods(2.5),
 	{Typical: [2]float64{1, 1}, Cores: 1.5},
@@ -321,13 +320,12 @@ var demands = []reserve.Demand{
 
 func nodeAt(i int) string { return string(rune('a' + i%nodeCount)) }
 
-// step does one thing to both, drawn with the given source of numbers, and
-// returns the pod it was done to.
+// step makes one random step in both, with numbers from draw, and returns its pod.
 func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 	node, pod := nodeAt(draw(nodeCount)), reserve.PodKey(draw(podCount))
 	demand := demands[draw(len(demands))]
 	what := draw(15)
-	w.last[w.steps%len(w.last)] = told{what, node, pod, demand}
+	w.last[w.steps%len(w.last)] = event{what, node, pod, demand}
 	w.steps++
 	switch what {
 	case 0, 1:
@@ -342,11 +340,11 @@ func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 	case 4, 5:
 		_, _ = w.fast.Bound(node, pod, demand, w.now)
 		w.slow.bound(node, pod, demand, w.now)
-	case 6, 7: // a tombstone may repeat a deletion or be of a pod never seen
+	case 6, 7: // a tombstone may repeat a deletion or be of an unknown pod
 		for range 1 + draw(2) {
 			node, inFlight := w.fast.Delete(pod, w.now)
 			if wantNode, want := w.slow.delete(pod); node != wantNode || inFlight != want {
-				t.Fatalf("deleting pod %d gives %q, %v, want %q, %v; last steps %s", pod, node, inFlight, wantNode, want, w.tail())
+				t.Fatalf("delete pod %d: got %q, %v, want %q, %v; last steps %s", pod, node, inFlight, wantNode, want, w.tail())
 			}
 		}
 	case 8:
@@ -372,15 +370,15 @@ func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 	case 12:
 		node, changed, err := w.fast.UpdateDemand(pod, demand)
 		must(t, err)
-		if wantNode, want := w.slow.reprice(pod, demand); node != wantNode || changed != want {
-			t.Fatalf("repricing pod %d gives %q, %v, want %q, %v; last steps %s", pod, node, changed, wantNode, want, w.tail())
+		if wantNode, want := w.slow.updateDemand(pod, demand); node != wantNode || changed != want {
+			t.Fatalf("update demand of pod %d: got %q, %v, want %q, %v; last steps %s", pod, node, changed, wantNode, want, w.tail())
 		}
 	case 13, 14:
 		pods := []float64{1, .1, 2.5, .000_001, 1e6}[draw(5)]
 		changed, err := w.fast.Hold(node, pod, pods)
 		must(t, err)
 		if want := w.slow.hold(node, pod, pods); changed != want {
-			t.Fatalf("holding %v for pod %d on %s: changed %v, want %v; last steps %s", pods, pod, node, changed, want, w.tail())
+			t.Fatalf("hold %v for pod %d on %s: got changed %v, want %v; last steps %s", pods, pod, node, changed, want, w.tail())
 		}
 	}
 	return pod
@@ -392,9 +390,9 @@ func (w *twins) rare(t testing.TB, draw func(n int) int) {
 		w.now = w.now.Add(time.Duration(draw(200)) * time.Second)
 	case 2: // the clock is set back
 		w.now = w.now.Add(-time.Duration(draw(200)) * time.Second)
-	case 3: // a node is made again: its reports are forgotten, its pods are not
+	case 3: // a node is recreated: its reports are forgotten, its pods are not
 		w.recreate(draw(nodeCount))
-	case 4: // a restart: nothing is left but what the API lists
+	case 4: // a restart: only what the API lists remains
 		w.check(t)
 		w.restart(t)
 		for range draw(10) {
@@ -403,12 +401,12 @@ func (w *twins) rare(t testing.TB, draw func(n int) int) {
 			_, _ = w.fast.Bound(node, pod, demand, w.now)
 			w.slow.bound(node, pod, demand, w.now)
 		}
-	case 5: // a failover: the standby knows the bound pods and what reports list
+	case 5: // a failover: the standby has the bound pods and the reports
 		w.failover(t)
 	}
 }
 
-// recreate lets go of a node and takes it up again.
+// recreate releases a node's account and takes it again.
 func (w *twins) recreate(i int) {
 	w.fast.Release(w.accounts[i])
 	w.accounts[i] = w.fast.Account(nodeAt(i))
@@ -425,8 +423,8 @@ func (w *twins) recreate(i int) {
 	delete(w.slow.nodes, nodeAt(i))
 }
 
-// failover moves both to a replica that has followed the API and the reports
-// but saw none of the reservations.
+// failover replaces both by a replica that has followed the API and the reports but none of the
+// reservations.
 func (w *twins) failover(t testing.TB) {
 	w.check(t)
 	fast, slow, accounts := w.fast, w.slow, w.accounts
@@ -457,7 +455,7 @@ func (w *twins) failover(t testing.TB) {
 		fast.Release(a)
 	}
 	if got := fast.Census(); got != (reserve.Census{}) {
-		t.Fatalf("the leader's ledger keeps %+v of a cluster that is gone", got)
+		t.Fatalf("the leader's ledger keeps %+v of an empty cluster", got)
 	}
 }
 
@@ -468,7 +466,7 @@ func (w *twins) check(t testing.TB) {
 		f, pods, confirmed := w.slow.flight(nodeAt(i))
 		got := account.Flight()
 		if !near(got, f) || account.InFlight() != got.Demand || account.Flight().Held != got.Held || account.Flight().Cores != got.Cores || account.Pods() != pods || account.Confirmed() != confirmed {
-			t.Fatalf("node %s: %+v in flight in %d pods, %d confirmed, want %+v in %d, %d; last steps %s",
+			t.Fatalf("node %s: got %+v in flight in %d pods, %d confirmed; want %+v in %d, %d; last steps %s",
 				nodeAt(i), got, account.Pods(), account.Confirmed(), f, pods, confirmed, w.tail())
 		}
 	}
@@ -476,11 +474,11 @@ func (w *twins) check(t testing.TB) {
 		w.checkPod(t, pod)
 	}
 	if got := w.fast.Census().Held; got != len(w.slow.held) {
-		t.Fatalf("held for %d pods, want %d; last steps %s", got, len(w.slow.held), w.tail())
+		t.Fatalf("got room held for %d pods, want %d; last steps %s", got, len(w.slow.held), w.tail())
 	}
 }
 
-// near says whether two flights differ by rounding alone.
+// near reports whether two flights differ only by rounding.
 func near(a, b reserve.Flight) bool {
 	numbers := func(f reserve.Flight) [12]float64 {
 		k := f.Known
@@ -502,10 +500,10 @@ func (w *twins) checkPod(t testing.TB, pod reserve.PodKey) {
 	got, ok := w.fast.Pod(pod)
 	want := w.slow.pods[pod]
 	if ok != (want != nil) {
-		t.Fatalf("pod %d known %v, want %v; last steps %s", pod, ok, want != nil, w.tail())
+		t.Fatalf("pod %d: got known %v, want %v; last steps %s", pod, ok, want != nil, w.tail())
 	}
 	if ok && got != want.PodState {
-		t.Fatalf("pod %d is %+v, want %+v; last steps %s", pod, got, want.PodState, w.tail())
+		t.Fatalf("pod %d: got %+v, want %+v; last steps %s", pod, got, want.PodState, w.tail())
 	}
 }
 
@@ -518,8 +516,8 @@ func (w *twins) tail() string {
 	return strings.Join(text, "; ")
 }
 
-// drain ends everything and wants nothing left, not in a sum that is told as long
-// as a known pod is in flight alone either.
+// drain ends everything and expects nothing to remain, nor rounding errors in the sum of a single
+// remaining pod.
 func (w *twins) drain(t testing.TB) {
 	t.Helper()
 	for pod := range reserve.PodKey(podCount) {
@@ -531,23 +529,23 @@ func (w *twins) drain(t testing.TB) {
 			Pods: 1, Typical: [2]float64{.25, 0}, Amount: [2]float64{.5, 3 << 30}, Var: [2]float64{.0625, 1 << 58},
 		}}
 		if got := account.Flight(); got != want {
-			t.Fatalf("one pod in flight asks for %+v, want %+v", got, want)
+			t.Fatalf("one pod in flight: got demand %+v, want %+v", got, want)
 		}
 		w.fast.Delete(podCount, w.now)
 	}
 	for i, account := range w.accounts {
 		if account.Flight() != (reserve.Flight{}) || account.Flight().Held != 0 || account.Pods() != 0 || account.Flight().Cores != 0 || account.Confirmed() != 0 {
-			t.Fatalf("node %s: %+v in flight in %d pods, %d confirmed, want none", nodeAt(i), account.Flight(), account.Pods(), account.Confirmed())
+			t.Fatalf("node %s: got %+v in flight in %d pods, %d confirmed, want none", nodeAt(i), account.Flight(), account.Pods(), account.Confirmed())
 		}
 		w.fast.Release(account)
 	}
 	if got := w.fast.Census(); got != (reserve.Census{}) {
-		t.Fatalf("left over: %+v", got)
+		t.Fatalf("got remaining %+v", got)
 	}
 }
 
-// TestModelOfTheLedger takes a million steps, in short runs a twentieth. The pod of
-// each is compared at once, everything at every 16th and before a restart or failover.
+// TestModelOfTheLedger makes a million steps, a twentieth in short runs. Each step's pod is compared at
+// once, everything at every 16th step and before a restart or failover.
 func TestModelOfTheLedger(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	w, steps := newTwins(t), 1_000_000
@@ -592,7 +590,7 @@ func TestLedgerStory(t *testing.T) {
 	expect := func(step string, want float64) {
 		t.Helper()
 		if got := l.InFlight(node); got != want || account.InFlight() != want {
-			t.Fatalf("%s: %v in flight, want %v", step, got, want)
+			t.Fatalf("%s: got %v in flight, want %v", step, got, want)
 		}
 	}
 	must(t, l.Reserve(node, pod, pods(1.5), epoch))
@@ -607,7 +605,7 @@ func TestLedgerStory(t *testing.T) {
 	l.Expire(epoch.Add(time.Hour))
 	expect("a bound pod has no time limit", 1.5)
 	if got := l.Confirm(node, 1, []reserve.PodKey{pod, 99}, epoch); len(got) != 1 {
-		t.Errorf("%v left flight, want 1", got)
+		t.Errorf("got %v that left flight, want 1", got)
 	}
 	expect("absorbed", 0)
 	l.Confirm(node, 1, nil, epoch)
@@ -615,10 +613,10 @@ func TestLedgerStory(t *testing.T) {
 	must(t, err)
 	expect("its container ended; a late event comes", 0)
 	if where, inFlight := l.Delete(pod, epoch); where != node || inFlight {
-		t.Errorf("deleted from %q, in flight %v", where, inFlight)
+		t.Errorf("got deletion from %q, in flight %v", where, inFlight)
 	}
 	if l.MarkBound(pod) {
-		t.Error("a bind's confirmation brought a deleted pod back")
+		t.Error("the confirmation of a bind restored a deleted pod")
 	}
 	expect("deleted", 0)
 	entered, err := l.Bound(node, 99, one, epoch)
@@ -637,21 +635,21 @@ func TestLedgerTimeLimits(t *testing.T) {
 	must(t, l.Reserve("b", 2, one, epoch))
 	must(t, l.Reserve("a", 1, one, epoch.Add(ttl/2)))
 	if dropped, overdue := l.Expire(epoch.Add(patience - 1)); len(dropped)+len(overdue) > 0 {
-		t.Errorf("limits met early: %v, %v", dropped, overdue)
+		t.Errorf("limits expired early: %v, %v", dropped, overdue)
 	}
 	if dropped, overdue := l.Expire(epoch.Add(ttl - 1)); len(dropped) > 0 || !slices.Equal(overdue, []string{"b", "a"}) {
-		t.Errorf("dropped %v, overdue %v, want none and both", dropped, overdue)
+		t.Errorf("got dropped %v, overdue %v, want none and both", dropped, overdue)
 	}
 	if got, want := b.Flight(), (reserve.Flight{Demand: 1, Late: 1}); got != want {
 		t.Errorf("b's flight %+v, want %+v", got, want)
 	}
 	if dropped, overdue := l.Expire(epoch.Add(ttl)); len(overdue) > 0 || !slices.Equal(dropped, []string{"b"}) {
-		t.Errorf("dropped %v, overdue %v, want b alone and none twice", dropped, overdue)
+		t.Errorf("got dropped %v, overdue %v, want b only, and none twice", dropped, overdue)
 	}
 	if diff := cmp.Diff(reserve.Census{Assumed: 1}, l.Census()); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
-	// What is listed is never forgotten, what no longer is for Linger only.
+	// Listed pods are never forgotten, and others after Linger.
 	l.Confirm("a", 1, []reserve.PodKey{3, 4}, epoch)
 	l.Confirm("a", 1, []reserve.PodKey{3}, epoch)
 	for _, at := range []time.Duration{linger - 1, linger} {
@@ -667,12 +665,12 @@ func TestLedgerTimeLimits(t *testing.T) {
 	must(t, l.Reserve("a", 3, one, epoch))
 	must(t, l.Reserve("a", 4, one, epoch))
 	if got := a.InFlight(); got != 2 {
-		t.Errorf("%v in flight on a, want pods 1 and 4", got)
+		t.Errorf("got %v in flight on a, want pods 1 and 4", got)
 	}
 }
 
-// TestStalledPodsLeaveTheLine: what they ask for stays reserved.
-func TestStalledPodsLeaveTheLine(t *testing.T) {
+// TestStalledPodsLeaveSlowStart: their demand stays reserved.
+func TestStalledPodsLeaveSlowStart(t *testing.T) {
 	const pods = 6
 	l := &reserve.Ledger{}
 	a := l.Account("n")
@@ -692,20 +690,20 @@ func TestStalledPodsLeaveTheLine(t *testing.T) {
 		t.Errorf("flight %+v, want %+v", got, want)
 	}
 	if got := reserve.Slots(signal, a.Flight(), one, reserve.Rules{}); got != 2 {
-		t.Errorf("%d slots beside %d stalled pods with room for 8, want 2", got, pods)
+		t.Errorf("got %d slots beside %d stalled pods with room for 8, want 2", got, pods)
 	}
-	// The image appears.
+	// The image becomes available.
 	if !l.Progress(0, reserve.Starting) || a.Flight().Stalled != pods-1 {
-		t.Errorf("flight %+v after one pod goes on", a.Flight())
+		t.Errorf("got flight %+v after one pod continues", a.Flight())
 	}
 	l.Confirm("n", 1, []reserve.PodKey{0, 1}, epoch)
 	if got, want := a.Flight(), (reserve.Flight{Demand: pods - 2, Stalled: pods - 2, Silent: pods - 2}); got != want {
-		t.Errorf("flight %+v after two run, want %+v", got, want)
+		t.Errorf("got flight %+v after two run, want %+v", got, want)
 	}
 }
 
-// TestOverduePodsLeaveTheLine however little the API says of why.
-func TestOverduePodsLeaveTheLine(t *testing.T) {
+// TestOverduePodsLeaveSlowStart, even if the API has no reason.
+func TestOverduePodsLeaveSlowStart(t *testing.T) {
 	l := &reserve.Ledger{}
 	a := l.Account("n")
 	must(t, l.Reserve("n", 1, one, epoch))
@@ -714,34 +712,33 @@ func TestOverduePodsLeaveTheLine(t *testing.T) {
 	signal := reserve.Signal{Avail: 8}
 	l.Expire(epoch.Add(2*time.Minute - 1))
 	if got := reserve.Fits(signal, a.Flight(), one, reserve.Rules{}); got != reserve.SlowStart {
-		t.Errorf("before they are overdue: %v", got)
+		t.Errorf("before they are overdue: got %v", got)
 	}
 	l.Expire(epoch.Add(2 * time.Minute))
 	verdict := judge(signal, a.Flight(), one, reserve.Rules{})
 	if want := (reserve.Verdict{Reported: reserve.Admitted, Unseen: reserve.SlowStart}); verdict != want {
-		t.Errorf("overdue: %+v, want %+v: without reports nothing says that they don't run", verdict, want)
+		t.Errorf("overdue: got %+v, want %+v, since without reports they may be running", verdict, want)
 	}
 	if got := a.InFlight(); got != 2 {
-		t.Errorf("%v in flight, want 2", got)
+		t.Errorf("got %v in flight, want 2", got)
 	}
 	l.Confirm("n", 1, []reserve.PodKey{1, 2}, epoch)
 	if got := a.Flight(); got != (reserve.Flight{}) {
-		t.Errorf("flight %+v after they started", got)
+		t.Errorf("got flight %+v after they started", got)
 	}
 }
 
-// TestStalledPodsOfASilentNode: that they don't run is the API's word.
+// TestStalledPodsOfASilentNode: the API alone shows that they do not run.
 func TestStalledPodsOfASilentNode(t *testing.T) {
 	for stalled, want := range map[float64]reserve.Reason{0: reserve.SlowStart, 1: reserve.SlowStart, 2: reserve.Admitted} {
 		got := judge(reserve.Signal{}, reserve.Flight{Demand: 3, Stalled: stalled}, one, reserve.Rules{})
 		if got.Unseen != want {
-			t.Errorf("3 in flight, %v of them stalled: %v, want %v", stalled, got.Unseen, want)
+			t.Errorf("3 in flight, %v of them stalled: got %v, want %v", stalled, got.Unseen, want)
 		}
 	}
 }
 
-// TestPodBetweenItsInitContainers is listed while one runs and not while none
-// does: it is still to come.
+// TestPodBetweenItsInitContainers is listed while one runs and not in between: it is still starting.
 func TestPodBetweenItsInitContainers(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -753,7 +750,7 @@ func TestPodBetweenItsInitContainers(t *testing.T) {
 		{"a failing init container", reserve.Stalled, 1, 1},
 		{"ended, the API is late", reserve.Starting, 1, 0},
 		{"between two crashes", reserve.Ended, 1, 0},
-		{"a restarted agent has not found it yet", reserve.Initializing, 2, 0},
+		{"not found yet by a restarted agent", reserve.Initializing, 2, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := &reserve.Ledger{}
@@ -767,21 +764,21 @@ func TestPodBetweenItsInitContainers(t *testing.T) {
 			}
 			l.Confirm("n", test.incarnation, nil, epoch)
 			if got := a.InFlight(); got != test.want {
-				t.Errorf("%v in flight when it is no longer listed, want %v", got, test.want)
+				t.Errorf("no longer listed: got %v in flight, want %v", got, test.want)
 			}
 			l.Confirm("n", test.incarnation, []reserve.PodKey{1}, epoch)
 			if got := a.InFlight(); got != 0 {
-				t.Errorf("%v in flight when it is listed again", got)
+				t.Errorf("listed again: got %v in flight", got)
 			}
 			if l.Delete(1, epoch); a.InFlight() != 0 || a.Confirmed() != 0 {
-				t.Errorf("left over: %v in flight, %d confirmed", a.InFlight(), a.Confirmed())
+				t.Errorf("got remaining %v in flight, %d confirmed", a.InFlight(), a.Confirmed())
 			}
 		})
 	}
 }
 
-// TestLineRestsOnWhatTheLedgerSaw: a report can't raise it alone.
-func TestLineRestsOnWhatTheLedgerSaw(t *testing.T) {
+// TestSlowStartUsesWhatTheLedgerSaw: a report alone cannot raise the limit.
+func TestSlowStartUsesWhatTheLedgerSaw(t *testing.T) {
 	l := &reserve.Ledger{}
 	a := l.Account("n")
 	boast := reserve.Signal{Avail: 500, Pods: 400, Allowance: 300}
@@ -809,7 +806,7 @@ func TestLineRestsOnWhatTheLedgerSaw(t *testing.T) {
 	}{{0, 4}, {time.Minute, 2}, {-time.Hour, 4}, {3 * time.Minute, .5}} {
 		want := reserve.Signal{Avail: 500, Pods: 2, Allowance: test.allowance}
 		if got := a.Cap(boast, epoch.Add(test.after)); got != want {
-			t.Errorf("%v after four ended and two run: %+v, want %+v", test.after, got, want)
+			t.Errorf("%v after four ended and two run: got %+v, want %+v", test.after, got, want)
 		}
 	}
 	humble := reserve.Signal{Avail: 3, Pods: 1, Allowance: 1.5, K: 2, Saturated: true}
@@ -818,8 +815,8 @@ func TestLineRestsOnWhatTheLedgerSaw(t *testing.T) {
 	}
 }
 
-// TestReportsCostNoMemory: a node may list what it likes, as often as it likes.
-// What it lists is confirmed when it is bound all the same.
+// TestReportsCostNoMemory: a node may list any keys, any number of times. A listed pod is still
+// confirmed when it is bound.
 func TestReportsCostNoMemory(t *testing.T) {
 	const most, rounds = 4096, 200
 	l := &reserve.Ledger{}
@@ -844,10 +841,10 @@ func TestReportsCostNoMemory(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&used[1])
 	if grown := int64(used[1].HeapAlloc) - int64(used[0].HeapAlloc); grown > 1<<20 {
-		t.Errorf("%d further lists of %d fresh keys took %d bytes", rounds*9/10, most, grown)
+		t.Errorf("%d further lists of %d new keys: got %d bytes", rounds*9/10, most, grown)
 	}
 	if got := l.Census().Unclaimed; got < most || got > 2*most {
-		t.Errorf("%d pods remembered, want the %d of the newest list and not many more", got, most)
+		t.Errorf("got %d remembered pods, want the %d of the newest list and not many more", got, most)
 	}
 	for _, pod := range []reserve.PodKey{rounds*most - 1, rounds*most - most, rounds*most - most - 1} {
 		if entered, err := l.Bound("n", pod, one, epoch); entered || err != nil {
@@ -855,11 +852,11 @@ func TestReportsCostNoMemory(t *testing.T) {
 		}
 	}
 	if entered, _ := l.Bound("n", 5, one, epoch); !entered || a.InFlight() != 1 {
-		t.Error("a pod listed 200 reports ago is still taken for running")
+		t.Error("a pod listed 200 reports ago still counts as running")
 	}
 }
 
-// TestUnchangedReportsCostLittle: neither an allocation nor the ledger's lock.
+// TestUnchangedReportsCostLittle: no allocation, and no use of the ledger's lock.
 func TestUnchangedReportsCostLittle(t *testing.T) {
 	l := &reserve.Ledger{}
 	l.Account("n")
@@ -873,13 +870,13 @@ func TestUnchangedReportsCostLittle(t *testing.T) {
 	if entered, err := l.Bound("n", 5, one, epoch); entered || err != nil {
 		t.Errorf("entered flight: %v", err)
 	}
-	list[0] = 4 // the ledger keeps no reference to what it was given
+	list[0] = 4 // the ledger keeps no reference to its argument
 	if entered, err := l.Bound("n", 3, one, epoch); entered || err != nil {
 		t.Errorf("entered flight: %v", err)
 	}
 }
 
-// TestListsNeedNoOrder, and may repeat.
+// TestListsNeedNoOrder and may have duplicates.
 func TestListsNeedNoOrder(t *testing.T) {
 	l := &reserve.Ledger{}
 	a := l.Account("n")
@@ -888,42 +885,42 @@ func TestListsNeedNoOrder(t *testing.T) {
 		must(t, l.Reserve("n", pod, one, epoch))
 	}
 	if got := l.Confirm("n", 1, list, epoch); len(got) != 3 || a.InFlight() != 0 {
-		t.Errorf("%v left flight, %v are in it", got, a.InFlight())
+		t.Errorf("got %v that left flight, %v in it", got, a.InFlight())
 	}
 	if diff := cmp.Diff([]reserve.PodKey{9, 2, 2, 7}, list); diff != "" {
 		t.Errorf("the list was changed (-want +got):\n%s", diff)
 	}
 }
 
-// TestNodesThatNeverWereLeaveNothing: a pod may name any node.
-func TestNodesThatNeverWereLeaveNothing(t *testing.T) {
+// TestUnknownNodesLeaveNothing: a pod may name any node.
+func TestUnknownNodesLeaveNothing(t *testing.T) {
 	l := &reserve.Ledger{}
 	_, err := l.Bound("placeholder", 1, one, epoch)
 	must(t, err)
 	if l.Confirm("stranger", 1, []reserve.PodKey{2}, epoch); l.Census() != (reserve.Census{Bound: 1}) {
-		t.Errorf("census %+v: a node without an account has no reports", l.Census())
+		t.Errorf("got census %+v: a node without an account has no reports", l.Census())
 	}
 	l.Confirm("placeholder", 1, []reserve.PodKey{1}, epoch)
 	if got := l.InFlight("placeholder"); got != 1 {
-		t.Errorf("%v in flight to a node that nobody holds, want 1 whatever it reports", got)
+		t.Errorf("got %v in flight to a node without an account, want 1 whatever it reports", got)
 	}
-	// The node appears, and goes while its pod stays.
+	// The node appears, and is deleted before its pod.
 	a := l.Account("placeholder")
 	if a.InFlight() != 1 {
-		t.Errorf("%v in flight when the node appears", a.InFlight())
+		t.Errorf("when the node appears: got %v in flight", a.InFlight())
 	}
 	b := l.Account("placeholder")
 	l.Release(a)
 	if b != a || b.InFlight() != 1 {
-		t.Errorf("two holders have two accounts, or %v in flight", b.InFlight())
+		t.Errorf("two holders: got two accounts, or %v in flight", b.InFlight())
 	}
 	l.Release(b)
 	if got := l.InFlight("placeholder"); got != 1 {
-		t.Errorf("%v in flight when the node is gone, want 1 until its pod is", got)
+		t.Errorf("after the node's deletion: got %v in flight, want 1 until its pod is deleted", got)
 	}
 	l.Delete(1, epoch)
 	if c := l.Account("placeholder"); c == a {
-		t.Error("the account of a node that is gone, and of its pods, is kept")
+		t.Error("the account of a deleted node without pods is kept")
 	}
 }
 
@@ -933,7 +930,7 @@ func TestLedgerRefusesWithoutChange(t *testing.T) {
 	must(t, err)
 	before := l.Census()
 	if err := l.Reserve("b", 1, one, epoch); !errors.Is(err, reserve.ErrBoundElsewhere) {
-		t.Errorf("reserve a pod bound elsewhere: %v", err)
+		t.Errorf("reserve a pod bound elsewhere: got error %v", err)
 	}
 	for _, demand := range []float64{0, -1, math.NaN(), math.Inf(1), math.Nextafter(1e6, 2e6)} {
 		_, bound := l.Bound("a", 2, pods(demand), epoch)
@@ -944,7 +941,7 @@ func TestLedgerRefusesWithoutChange(t *testing.T) {
 		}
 	}
 	if got := l.Census(); got != before {
-		t.Errorf("%+v, want %+v as before", got, before)
+		t.Errorf("got %+v, want %+v as before", got, before)
 	}
 	must(t, l.Reserve("a", 2, pods(1e6), epoch))
 }
@@ -959,7 +956,7 @@ func TestCensus(t *testing.T) {
 	}
 	l.Confirm("a", 1, []reserve.PodKey{3, 4, 5, 8, 9}, epoch)
 	l.Confirm("a", 1, []reserve.PodKey{3, 9}, epoch)
-	l.Confirm("a", 1, []reserve.PodKey{3, 8, 9}, epoch) // 8 is back
+	l.Confirm("a", 1, []reserve.PodKey{3, 8, 9}, epoch) // 8 is listed again
 	if diff := cmp.Diff(reserve.Census{Assumed: 1, Bound: 1, Confirmed: 3, Unclaimed: 2}, l.Census()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -994,7 +991,7 @@ func TestLedgerConcurrently(t *testing.T) {
 				}
 				for i, a := range accounts {
 					if got := l.InFlight(nodeAt(i)); got < 0 || a.Flight().Held < 0 || a.Cap(reserve.Signal{Allowance: 1}, epoch).Allowance < 0 {
-						t.Errorf("%v in flight", got)
+						t.Errorf("got %v in flight", got)
 						return
 					}
 				}
@@ -1040,7 +1037,7 @@ func TestLedgerConcurrently(t *testing.T) {
 	}
 	for i := range nodeCount {
 		if got := l.InFlight(nodeAt(i)) + accounts[i].Flight().Held; got != 0 {
-			t.Errorf("node %s: %v left in flight or held", nodeAt(i), got)
+			t.Errorf("node %s: got %v still in flight or held", nodeAt(i), got)
 		}
 	}
 }
@@ -1069,8 +1066,8 @@ func TestReadsAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestConfirmations: how long a pod was in flight is returned once, since its reservation where there was
-// one: not of a pod that only the API told of, nor of one that flies again.
+// TestConfirmations: the time in flight is returned once per pod, from its reservation, for reserved
+// pods only, and not for one that is in flight again.
 func TestConfirmations(t *testing.T) {
 	const reserved, bound = reserve.PodKey(1), reserve.PodKey(2)
 	var l reserve.Ledger
@@ -1099,9 +1096,9 @@ func TestConfirmations(t *testing.T) {
 	}
 }
 
-// BenchmarkConfirm has the accounts and lists of a whole cluster, so that none is
-// in the processor's cache: one list again and again is no report that ever
-// comes. changed is a report in which one pod in thirty differs.
+// BenchmarkConfirm has the accounts and lists of a whole cluster, so that none stays in the processor's
+// cache: the same list again and again is unrealistic. changed is a report in which one pod in thirty
+// differs.
 func BenchmarkConfirm(b *testing.B) {
 	const pods = 30
 	for _, nodes := range []int{1, 5000} {
@@ -1203,7 +1200,7 @@ func ExampleLedger() {
 			fmt.Println(err)
 		}
 	}
-	// The node's next report counts both pods and has room for no more.
+	// The node's next report counts both pods and has no more room.
 	ledger.Confirm("worker", 1, []reserve.PodKey{0, 1}, now)
 	fmt.Println("in flight:", node.InFlight())
 	// Output:
@@ -1211,7 +1208,7 @@ func ExampleLedger() {
 	// in flight: 0
 }
 
-// A node reports room for 9 and falls silent with 3 pods on the way.
+// A node reports room for 9 and falls silent with 3 pods in flight.
 func ExampleFreshness() {
 	ledger := &reserve.Ledger{}
 	node := ledger.Account("worker")
@@ -1265,9 +1262,9 @@ func TestReasonsAreAll(t *testing.T) {
 		t.Errorf("reasons %v", got)
 	}
 	if got := reserve.SlowStart.String(); got != "slow start" {
-		t.Errorf("slow start prints %q", got)
+		t.Errorf("slow start: got text %q", got)
 	}
 	if got := (reserve.NoMemory + 1).String(); got != "reason 7" {
-		t.Errorf("unknown reason prints %q", got)
+		t.Errorf("unknown reason: got text %q", got)
 	}
 }

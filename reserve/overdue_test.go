@@ -28,7 +28,7 @@ func TestOverdue(t *testing.T) {
 		}
 	}
 	if err := (reserve.OverdueAdmission{MaxWait: -1}).Validate(); !names(err, "MaxWait") || !errors.Is(err, reserve.ErrInvalid) {
-		t.Errorf("a negative MaxWait: %v", err)
+		t.Errorf("negative MaxWait: got error %v", err)
 	}
 	if err := (reserve.OverdueAdmission{MaxWait: time.Second}).Validate(); err != nil {
 		t.Error(err)
@@ -46,25 +46,25 @@ func TestPlaces(t *testing.T) {
 		want           int
 	}{
 		{name: "4 cores", cores: 4, want: 1},
-		{name: "cores that are not known", want: 1},
-		{name: "one runs", running: 1, cores: 4, want: 0},
+		{name: "unknown cores", want: 1},
+		{name: "one running", running: 1, cores: 4, want: 0},
 		{name: "31 cores", cores: 31, want: 1},
 		{name: "32 cores", cores: 32, want: 2},
 		{name: "64 cores", cores: 64, want: 4},
 		{name: "64 cores, one runs", running: 1, cores: 64, want: 3},
-		{name: "64 cores, more run than may", running: 9, cores: 64, want: 0},
+		{name: "64 cores, more running than allowed", running: 9, cores: 64, want: 0},
 		{name: "not saturated, too little room", signal: func(s *reserve.Signal) { s.Saturated, s.Avail = false, .9 }, cores: 4, want: 1},
 		{name: "room", signal: func(s *reserve.Signal) { s.Saturated, s.Avail = false, 1 }, cores: 4, want: 0},
 		{name: "slow start alone refuses", signal: func(s *reserve.Signal) { s.Saturated, s.Avail, s.Pods = false, 9, 0 },
 			flight: reserve.Flight{Demand: 2}, cores: 4, want: 0},
 		{name: "full memory", signal: func(s *reserve.Signal) { s.MemoryRoom = .9 }, cores: 4, want: 0},
 		{name: "memory for one", signal: func(s *reserve.Signal) { s.MemoryRoom = 1.5 }, cores: 64, want: 1},
-		{name: "memory that a pod in flight takes", signal: func(s *reserve.Signal) { s.MemoryRoom = 1.5 }, flight: reserve.Flight{Demand: 1}, cores: 64, want: 0},
+		{name: "memory used by a pod in flight", signal: func(s *reserve.Signal) { s.MemoryRoom = 1.5 }, flight: reserve.Flight{Demand: 1}, cores: 64, want: 0},
 		{name: "memory that is not a number", signal: func(s *reserve.Signal) { s.MemoryRoom = math.NaN() }, cores: 4, want: 0},
-		{name: "the room that rules want of memory, too", signal: func(s *reserve.Signal) { s.MemoryRoom = 2 }, rules: reserve.Rules{MinFreePods: 3}, cores: 4, want: 0},
-		{name: "slow start's line", flight: reserve.Flight{Demand: 6}, cores: 64, want: 0},
-		{name: "below the line by one", flight: reserve.Flight{Demand: 5}, cores: 64, want: 1},
-		{name: "stalled pods do not count there", flight: reserve.Flight{Demand: 6, Stalled: 6}, cores: 4, want: 1},
+		{name: "MinFreePods applies to memory, too", signal: func(s *reserve.Signal) { s.MemoryRoom = 2 }, rules: reserve.Rules{MinFreePods: 3}, cores: 4, want: 0},
+		{name: "at the slow-start limit", flight: reserve.Flight{Demand: 6}, cores: 64, want: 0},
+		{name: "one below the slow-start limit", flight: reserve.Flight{Demand: 5}, cores: 64, want: 1},
+		{name: "stalled pods do not count towards slow start", flight: reserve.Flight{Demand: 6, Stalled: 6}, cores: 4, want: 1},
 	} {
 		s := busy
 		if test.signal != nil {
@@ -74,13 +74,13 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: %d places, want %d", test.name, got, test.want)
 		}
 		if got := (reserve.OverdueAdmission{Off: true}).Places(s, test.flight, one, test.running, test.cores, test.rules); got != 0 {
-			t.Errorf("%s: %d places where pods wait for ever", test.name, got)
+			t.Errorf("%s: got %d places although pods wait for ever", test.name, got)
 		}
 	}
 }
 
-// Whatever a node says, it has places only where Admit refuses for want of room,
-// and taking them never passes the bound or fills memory.
+// For any node state there are places only if Admit refuses for lack of room, and filling them never
+// exceeds the limit or fills memory.
 func TestPlacesAreBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 20_000 {
@@ -95,19 +95,18 @@ func TestPlacesAreBounded(t *testing.T) {
 			continue
 		}
 		if reason := reserve.Fits(s, f, pods(demand), reserve.Rules{}); reason != reserve.Saturated && reason != reserve.NoRoom {
-			t.Fatalf("%+v %+v: %d places where the answer is %v", s, f, places, reason)
+			t.Fatalf("%+v %+v: got %d places with verdict %v", s, f, places, reason)
 		}
 		if most := max(1, cores/16); running+places > most {
 			t.Fatalf("%d cores, %d run: %d places", cores, running, places)
 		}
 		if after := f.Demand + float64(places)*demand; after > s.MemoryRoom+1e-9 {
-			t.Fatalf("%+v %+v: %d places of %g fill the memory", s, f, places, demand)
+			t.Fatalf("%+v %+v: got %d places of %g that fill the memory", s, f, places, demand)
 		}
 	}
 }
 
-// The mark lasts as long as the pod is claimed for the node, whatever happens to
-// it there.
+// The mark lasts as long as the pod is claimed for the node, whatever its state there.
 func TestMarkOverdue(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var l reserve.Ledger
@@ -125,20 +124,20 @@ func TestMarkOverdue(t *testing.T) {
 		}
 	}
 	if l.MarkOverdue(1) {
-		t.Error("a pod that nobody claimed is marked")
+		t.Error("a pod without a claim was marked")
 	}
 	for pod := range reserve.PodKey(3) {
 		must(l.Reserve("a", pod, one, now))
 	}
 	if !l.MarkOverdue(1) || l.MarkOverdue(1) || !l.MarkOverdue(2) {
-		t.Error("news is not told once")
+		t.Error("the change was not reported exactly once")
 	}
 	check("marked", 2, 0)
 	if p, _ := l.Pod(1); !p.Overdue {
-		t.Error("a marked pod is not told from others")
+		t.Error("a marked pod is not distinguished from others")
 	}
 	if p, _ := l.Pod(0); p.Overdue {
-		t.Error("another pod is marked")
+		t.Error("another pod was marked")
 	}
 	l.MarkBound(1)
 	_, err := l.Bound("a", 1, one, now)
@@ -146,7 +145,7 @@ func TestMarkOverdue(t *testing.T) {
 	l.Confirm("a", 1, []reserve.PodKey{0, 1, 2}, now)
 	check("reported", 2, 0)
 	if got := a.Confirmed(); got != 3 {
-		t.Errorf("%d confirmed pods, want 3", got)
+		t.Errorf("got %d confirmed pods, want 3", got)
 	}
 	l.Progress(1, reserve.Ended)
 	check("ended, not yet deleted", 2, 0)
@@ -160,8 +159,8 @@ func TestMarkOverdue(t *testing.T) {
 	check("not bound", 0, 0)
 }
 
-// A marked pod that is stalled takes no place of the next one, whether or not a report
-// lists it, and takes it again when it goes on.
+// A marked pod that is stalled leaves its place to the next one, whether or not a report lists it, and
+// takes a place again when it continues.
 func TestStalledPodIsNotOverdue(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var l reserve.Ledger

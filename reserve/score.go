@@ -53,8 +53,8 @@ func (r Ranking) Validate() error {
 // as 0, except g: where nothing is known of any node it is NaN,
 // and the score that of e = 0. Otherwise room beyond 2.75 pods has the exponent 1−w−2e,
 // or 0 where that is negative: power that falls as a node fills would save nothing where
-// room falls as fast; and u takes from the room, free − u·TieTolerance, for energy fills a
-// thrifty node to its last pod, where chance would find room that is not there.
+// room falls as fast; and u takes from the room, free − u·TieTolerance, since energy fills
+// an efficient node to its last pod, where adding chance would exceed its room.
 func Score(free, k, g, u float64, r Ranking) float64 {
 	width, energy := cmp.Or(r.TieTolerance, DefaultTieTolerance), r.Energy
 	if math.IsNaN(g) {

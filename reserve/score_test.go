@@ -17,7 +17,7 @@ func FuzzScore(f *testing.F) {
 			return
 		}
 		u = math.Abs(math.Remainder(u, .5))
-		g = math.Min(math.Max(g, .25), 4) // or NaN, where no node's is known
+		g = math.Min(math.Max(g, .25), 4) // or NaN if no node's goodness is known
 		got := reserve.Score(free, k, g, u, r)
 		if !(got >= 0) {
 			t.Fatalf("Score(%v, %v, %v, %v, %+v) = %v", free, k, g, u, r, got)

@@ -8,21 +8,21 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// stander is a pod as a list of what the API has shown keeps it.
-type stander struct {
+// podRecord is a pod's record by a list of the API's states.
+type podRecord struct {
 	standing    reserve.Standing
 	since       time.Time
 	listed, ran bool
 	ended       bool
 }
 
-// TestSettledPodsOfASilentNode: after each of many random steps, slow start counts of a node
-// without a report what a walk over all its pods finds, and n is what has run there.
+// TestSettledPodsOfASilentNode: after each of many random steps, the pods in slow start on a node
+// without reports equal a count over all its pods, and n is the number that has run there.
 func TestSettledPodsOfASilentNode(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var l reserve.Ledger
 	a := l.Account("n")
-	pods, now := map[reserve.PodKey]*stander{}, epoch
+	pods, now := map[reserve.PodKey]*podRecord{}, epoch
 	for step := range 100_000 {
 		pod := reserve.PodKey(rng.IntN(8))
 		p := pods[pod]
@@ -31,7 +31,7 @@ func TestSettledPodsOfASilentNode(t *testing.T) {
 			if _, err := l.Bound("n", pod, one, now); err != nil {
 				t.Fatal(err)
 			}
-			pods[pod] = &stander{since: now}
+			pods[pod] = &podRecord{since: now}
 		case what == 0:
 			l.Delete(pod, now)
 			delete(pods, pod)
@@ -44,7 +44,7 @@ func TestSettledPodsOfASilentNode(t *testing.T) {
 		case what == 3 && !p.ended:
 			l.Progress(pod, reserve.Starting)
 
-		case what == 4: // reports come again, for a moment
+		case what == 4: // reports arrive again for a moment
 			l.ConfirmRunning(a)
 			for _, p := range pods {
 				p.listed = p.listed || p.ran && !p.ended
@@ -76,10 +76,10 @@ func TestSettledPodsOfASilentNode(t *testing.T) {
 		}
 		f := a.Flight()
 		if got := f.Demand - f.Stalled + f.Silent; got != unseen || a.Running() != running {
-			t.Fatalf("step %d: %v pods in line and %d that run, want %v and %d", step, got, a.Running(), unseen, running)
+			t.Fatalf("step %d: got %v pods in slow start and %d running, want %v and %d", step, got, a.Running(), unseen, running)
 		}
 		if verdict := judge(reserve.Signal{Avail: 100}, f, one, reserve.Rules{}).Unseen; (verdict == reserve.Admitted) != (unseen < 2) {
-			t.Fatalf("step %d: %v with %v pods in line", step, verdict, unseen)
+			t.Fatalf("step %d: got %v with %v pods in slow start", step, verdict, unseen)
 		}
 	}
 }

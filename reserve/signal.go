@@ -96,9 +96,9 @@ type Flight struct {
 	// and Late as long as reports come, because a report that does not list a pod
 	// after that time shows that it does not run.
 	Stalled, Late float64
-	// Silent is by how much slow start counts more while no report comes, or less where it
-	// is negative: it goes by what the API shows of the pods then. A pod leaves the line when it
-	// has run for ten seconds; one that can't be started, or has crashed, is in it for the
+	// Silent is by how much slow start counts more while no report arrives, or less if it
+	// is negative: it then depends on the API's state of the pods. A pod no longer counts once it
+	// has run for ten seconds; one that can't be started, or has crashed, counts for the
 	// first ten ([Ledger.Stands]).
 	Silent float64
 	// Known is what the pods of known workloads ask for; Demand counts them too.

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// judge and rank are what a view of its own decides.
+// judge and rank return the decisions of a new view.
 func judge(s reserve.Signal, f reserve.Flight, d reserve.Demand, r reserve.Rules) reserve.Verdict {
 	v := reserve.NewView(s, f, r)
 	return v.Judge(d)
@@ -16,13 +16,13 @@ func judge(s reserve.Signal, f reserve.Flight, d reserve.Demand, r reserve.Rules
 
 func rank(s reserve.Signal, f reserve.Flight, d reserve.Demand) float64 { return view(s, f).Rank(d) }
 
-// view is that of a node by the default rules.
+// view returns a node's view by the default rules.
 func view(s reserve.Signal, f reserve.Flight) *reserve.View {
 	v := reserve.NewView(s, f, reserve.Rules{})
 	return &v
 }
 
-// scene is a node, its flight, a pod and the rules, at random.
+// scene returns a random node, its flight, a pod and the rules.
 func scene(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, reserve.Rules) {
 	share := func() float64 { return math.Round(rng.Float64()*64) / 64 }
 	rules := reserve.Rules{Spread: .5, Caution: .5 + rng.Float64(), CPUDemandPerCore: []float64{0, 1, 2}[rng.IntN(3)]}
@@ -60,7 +60,7 @@ func scene(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, rese
 			amount := share() * share() * most
 			d.Typical[i] = 1 - confidence
 			d.Amount[i], d.Var[i] = confidence*amount, varies*confidence*amount*amount*rng.Float64()*rng.Float64()
-			if rng.IntN(20) == 0 { // which makes no sense
+			if rng.IntN(20) == 0 { // an invalid value
 				d.Typical[i] = 1 + 2*share()
 			}
 		}
@@ -73,8 +73,8 @@ func scene(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, rese
 	return s, f, demand(), rules
 }
 
-// TestDecisionIsTheInequality: a view decides as the rules do that are written out here, for any
-// node, flight and pod.
+// TestDecisionIsTheInequality: for any node, flight and pod a view decides as the rules that writtenOut
+// spells out.
 func TestDecisionIsTheInequality(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 29))
 	seen, edge := map[reserve.Reason]int{}, 0
@@ -100,15 +100,15 @@ func TestDecisionIsTheInequality(t *testing.T) {
 	}
 	for _, reason := range []reserve.Reason{reserve.Admitted, reserve.Saturated, reserve.NoRoom, reserve.NoCPU, reserve.NoMemory, reserve.SlowStart} {
 		if seen[reason] < rounds/500 {
-			t.Errorf("%v came up %d times", reason, seen[reason])
+			t.Errorf("got %v %d times", reason, seen[reason])
 		}
 	}
 	if edge > rounds/10 {
-		t.Errorf("%d of %d lie on the edge", edge, rounds)
+		t.Errorf("got %d of %d on the edge", edge, rounds)
 	}
 }
 
-// writtenOut decides without a view; slack is the least that room is left or lacks.
+// writtenOut decides without a view; slack is the smallest margin of room, negative if it lacks.
 func writtenOut(s reserve.Signal, f reserve.Flight, d reserve.Demand, r reserve.Rules) (reserve.Reason, float64) {
 	known := d.Amount != [2]float64{} || d.Var != [2]float64{} || d.Typical[0] != d.Typical[1]
 	pods := 1.

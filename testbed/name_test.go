@@ -36,7 +36,7 @@ func TestFieldErrors(t *testing.T) {
 	}
 }
 
-// FuzzName: what is read is written alike.
+// FuzzName: a parsed name is written the same.
 func FuzzName(f *testing.F) {
 	f.Add("default/crawler")
 	f.Fuzz(func(t *testing.T, text string) {

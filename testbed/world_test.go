@@ -15,9 +15,9 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// world is a cluster as small as can be, under controllers made of the packages below
-// this one: what an API server keeps of jobs, schedulings, claims and pods, and a
-// scheduler that puts pods into the slots of their job's request.
+// world is a minimal cluster whose controllers consist of these packages: an API server's record of
+// jobs, schedulings, claims and pods, and a scheduler that places pods into the slots of their job's
+// request.
 type world struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -108,7 +108,7 @@ func (w *world) arrive() {
 	w.schedulings = append(w.schedulings, s)
 }
 
-// extend adds a job to what a scheduling asks for, whoever has it.
+// extend adds a job to a scheduling's list, whether or not another scheduling has it.
 func (w *world) extend(s *scheduling) {
 	name := w.jobs[w.rng.IntN(len(w.jobs))].name
 	switch {
@@ -139,7 +139,7 @@ func (w *world) scheduling(uid string) *scheduling {
 	return nil
 }
 
-// observe is what the scheduling's controller sees.
+// observe returns what the scheduling's controller sees.
 func (w *world) observe(s *scheduling) lifecycle.SchedulingObserved {
 	o := lifecycle.SchedulingObserved{
 		Stored: s.stored, Exclusive: w.claims.ExclusiveFor == s.uid, ConfirmEach: s.each, Deleting: s.deleting, Finalizer: s.finalizer,
@@ -159,7 +159,7 @@ func (w *world) observe(s *scheduling) lifecycle.SchedulingObserved {
 	return o
 }
 
-// stepSchedulings is the schedulings' controller.
+// stepSchedulings runs the schedulings' controller.
 func (w *world) stepSchedulings() {
 	w.schedulings = slices.DeleteFunc(w.schedulings, func(s *scheduling) bool { return s.deleting && !s.finalizer })
 	var applicants []claim.Applicant
@@ -202,8 +202,8 @@ func (w *world) stepSchedulings() {
 	}
 }
 
-// grant is the testbed's claim worker: claims are stored before requests are written, and
-// requests are written of the claims.
+// grant runs the testbed's claim worker: claims are stored before requests are written, and requests
+// are derived from the claims.
 func (w *world) grant() {
 	var all []claim.Scheduling
 	for _, s := range w.schedulings {
@@ -228,7 +228,7 @@ func (w *world) grant() {
 	_, err := w.claims.Grant(all, slots, w.slots.Free(), w.now)
 	w.must(err)
 	if w.rng.IntN(10) == 0 {
-		return // it dies before it has written requests
+		return // it crashes before it has written requests
 	}
 	for _, c := range w.claims.Claims {
 		j := w.job(c.Job)
@@ -238,7 +238,7 @@ func (w *world) grant() {
 	}
 }
 
-// stepJobs is the jobs' controller.
+// stepJobs runs the jobs' controller.
 func (w *world) stepJobs() {
 	for _, j := range w.jobs {
 		s := w.scheduling(j.stored.SchedulingUID)
@@ -269,7 +269,7 @@ func (w *world) stepJobs() {
 	}
 }
 
-// stepSlots is the testbed's controller.
+// stepSlots runs the testbed's controller.
 func (w *world) stepSlots() {
 	var claims []slot.Claim
 	for _, c := range w.claims.Claims {
@@ -300,7 +300,7 @@ func (w *world) remove(uid string) {
 	}
 }
 
-// schedule puts one pod that waits into a slot of its job's request, in its placeholder's place.
+// schedule places one waiting pod into a slot of its job's request, replacing its placeholder.
 func (w *world) schedule() {
 	for _, j := range w.jobs {
 		if j.stored.Request == nil || j.app.Phase == lifecycle.Absent || j.app.Deleting || j.app.Attempt != j.stored.Request.Attempt {
@@ -323,7 +323,7 @@ func (w *world) schedule() {
 	}
 }
 
-// run lets applications run, end and go; their pods go after them, one at a time.
+// run lets applications run, end and be deleted; their pods follow, one at a time.
 func (w *world) run() {
 	for _, j := range w.jobs {
 		going := j.app.Phase == lifecycle.Absent || j.app.Phase == lifecycle.Succeeded || j.app.Phase == lifecycle.Ended
@@ -343,18 +343,18 @@ func (w *world) run() {
 	}
 }
 
-// check holds the cluster to what must always be.
+// check checks the cluster's invariants.
 func (w *world) check() {
 	w.t.Helper()
 	in := make(map[slot.ID]string)
 	for _, p := range w.pods {
 		if other, twice := in[p.Slot]; twice {
-			w.t.Fatalf("%s and %s are in %v", other, p.UID, p.Slot)
+			w.t.Fatalf("%s and %s are both in %v", other, p.UID, p.Slot)
 		}
 		in[p.Slot] = p.UID
 		if p.Role == slot.Occupant {
 			if !slices.ContainsFunc(w.claims.Claims, func(c claim.Claim) bool { return c.JobUID == p.Owner && slices.Contains(c.Slots, p.Slot) }) {
-				w.t.Fatalf("%s is in %v, which its job %s does not claim", p.UID, p.Slot, p.Owner)
+				w.t.Fatalf("%s is in %v without a claim of its job %s", p.UID, p.Slot, p.Owner)
 			}
 		}
 	}
@@ -363,17 +363,16 @@ func (w *world) check() {
 func (w *world) turn() {
 	w.now = w.now.Add(time.Second)
 	for _, step := range []func(){w.stepSchedulings, w.stepJobs, w.stepSlots, w.grant, w.stepJobs, w.stepSlots, w.schedule, w.run} {
-		if w.rng.IntN(8) > 0 { // whoever is late is late
+		if w.rng.IntN(8) > 0 { // the others are late
 			step()
 		}
 		w.check()
 	}
 }
 
-// TestWorld has controllers made of these packages look after schedulings that come, want
-// more, and go on a small cluster, each of them late at times: no slot is
-// ever claimed twice or has two pods, a pod is only where its job has a claim, and when
-// nothing new comes, all ends and everything is free.
+// TestWorld lets controllers made of these packages handle schedulings that come, grow and end on a
+// small cluster, each of them sometimes late: no slot is ever claimed twice or has two pods, a pod is
+// only where its job has a claim, and without new schedulings everything ends and is released.
 func TestWorld(t *testing.T) {
 	for seed := range uint64(40) {
 		w := newWorld(t, seed)
@@ -401,7 +400,7 @@ func TestWorld(t *testing.T) {
 		w.configure(w.nodes)
 		for i := 0; len(w.schedulings) > 0; i++ {
 			if i == 1000 {
-				t.Fatalf("seed %d: %d schedulings never end; the first is %+v, slots %+v", seed, len(w.schedulings), w.schedulings[0], w.slots.Counts())
+				t.Fatalf("seed %d: got %d schedulings that never end; the first is %+v, slots %+v", seed, len(w.schedulings), w.schedulings[0], w.slots.Counts())
 			}
 			for _, s := range w.schedulings {
 				s.deleting = s.deleting || s.stored.State == lifecycle.SchedulingCompleted
@@ -412,7 +411,7 @@ func TestWorld(t *testing.T) {
 			w.turn()
 		}
 		if c := w.slots.Counts(); c != (slot.Counts{slot.Free: 6}) || len(w.claims.Claims) > 0 || w.claims.ExclusiveFor != "" {
-			t.Errorf("seed %d: left %+v, claims %+v, exclusive for %q", seed, c, w.claims.Claims, w.claims.ExclusiveFor)
+			t.Errorf("seed %d: got remaining %+v, claims %+v, exclusive for %q", seed, c, w.claims.Claims, w.claims.ExclusiveFor)
 		}
 		for _, j := range w.jobs {
 			if j.stored.State != lifecycle.Ready {

@@ -9,9 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 )
 
-// TestDay runs a node for 24 hours of its time at 10 Hz, three in short runs, records
-// it, and replays it: the memory does not drift, every number is one, the reports are
-// the same.
+// TestDay runs a node for 24 simulated hours at 10 Hz (three in short runs), records and replays it:
+// the memory does not grow, every number is finite, the reports are the same.
 func TestDay(t *testing.T) {
 	const hour = 36_000
 	hours := 24
@@ -19,7 +18,7 @@ func TestDay(t *testing.T) {
 		hours = 3
 	}
 	dir := t.TempDir()
-	// A buffer for the whole day: it is over in seconds, whatever the disk does.
+	// A buffer for the whole day, which takes only seconds, so the speed of the disk does not matter.
 	n := newNode(t, 24, config(), dir, recording.Options{Buffer: 48 << 20})
 	n.visit = func(r agent.Report) {
 		checkFinite(t, r)

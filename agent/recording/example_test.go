@@ -9,9 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 )
 
-// An agent records ten seconds, tells the recorder of each input before the
-// pipeline and of each report after it; then the recording is verified, and
-// asked what a pod of margin more would have said.
+// An agent records ten seconds: it passes each input to the recorder before the pipeline, and each
+// report after it. The recording is then verified, and replayed with a margin of one pod more.
 func Example() {
 	dir, err := os.MkdirTemp("", "recording")
 	if err != nil {

@@ -25,7 +25,7 @@ func small(f *testing.F, seed uint64) []byte {
 	return whole
 }
 
-// drain replays what b holds; errors are expected, panics are not.
+// drain replays b; errors are expected, panics are not.
 func drain(t *testing.T, b []byte) {
 	for pair, err := range recording.Replay(recording.NewReader(bytes.NewReader(b)), nil) {
 		if err == nil && pair.Replayed != nil && math.IsNaN(pair.Replayed.Avail) {
@@ -34,7 +34,7 @@ func drain(t *testing.T, b []byte) {
 	}
 }
 
-// FuzzReader reads any bytes.
+// FuzzReader reads arbitrary bytes.
 func FuzzReader(f *testing.F) {
 	whole := small(f, 1)
 	f.Add(whole)
@@ -43,8 +43,8 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { drain(t, b) })
 }
 
-// FuzzRecords reads any payloads, each framed with its true sum: two bytes of
-// length before each.
+// FuzzRecords reads arbitrary payloads, each framed with its correct checksum; two bytes of length
+// precede each.
 func FuzzRecords(f *testing.F) {
 	f.Add(payloads(small(f, 2)))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -58,7 +58,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// frame appends a record as the package doc describes it.
+// frame appends a record in the format of the package documentation.
 func frame(file, payload []byte) []byte {
 	from := len(file)
 	file = append(binary.AppendUvarint(file, uint64(len(payload))), payload...)

@@ -7,8 +7,8 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 )
 
-// rotation returns the records of a node's day whose i-th is a report, after
-// which the next file begins.
+// rotation returns the records of a node's day whose i-th is a report, after which the next file
+// begins.
 func rotation(t *testing.T) (records []recording.Record, i int) {
 	t.Helper()
 	for seed := range uint64(50) {
@@ -35,9 +35,9 @@ func rotation(t *testing.T) (records []recording.Record, i int) {
 	return nil, 0
 }
 
-// TestReportAtTheEndOfAFile: a report that replay makes before a new file has no
-// twin either because none was made, which is a difference, or because it found
-// no room, which the gap after the header tells.
+// TestReportAtTheEndOfAFile: a report that replay makes before a new file has no counterpart either
+// because none was made, which is a difference, or because it found no room, which the gap after the
+// header shows.
 func TestReportAtTheEndOfAFile(t *testing.T) {
 	records, i := rotation(t)
 	gap := recording.Record{Kind: recording.KindGap, At: records[i].At, Lost: 1}
@@ -66,7 +66,7 @@ func TestReportAtTheEndOfAFile(t *testing.T) {
 			}
 		}
 		if different != test.different || pairs == 0 {
-			t.Errorf("%s: %d of %d pairs differ, want %d", test.name, different, pairs, test.different)
+			t.Errorf("%s: got %d of %d differing pairs, want %d", test.name, different, pairs, test.different)
 		}
 	}
 }

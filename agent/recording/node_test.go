@@ -24,26 +24,26 @@ func config() agent.Config {
 	}
 }
 
-// node is a simulated node with an agent that records: pods that come with a
-// spike and go, a load beside them, a fleet that speaks now and then.
+// node is a simulated node with a recording agent: pods with a startup spike that come and go, a base
+// load, and an occasional fleet model.
 type node struct {
-	t        testing.TB
-	rng      *rand.Rand
-	powers   *rand.Rand // apart, so that the rest of a day is the same without
-	haunts   *rand.Rand // and so are the placeholders
-	pipeline *agent.Pipeline
-	recorder *recording.Recorder
-	at       time.Time
-	pods     []agent.Pod
-	bound    []reserve.PodKey // that have not come yet
-	sizes    []float64
-	first    []float64 // sizes
-	spike    int
-	mischief bool // inputs that the pipeline refuses are among the rest
-	y        []float64
-	fleet    agent.Fleet
-	reports  int
-	visit    func(agent.Report)
+	t               testing.TB
+	rng             *rand.Rand
+	powerRand       *rand.Rand // separate, so that the rest of a day stays the same without power
+	placeholderRand *rand.Rand // separate for the same reason
+	pipeline        *agent.Pipeline
+	recorder        *recording.Recorder
+	at              time.Time
+	pods            []agent.Pod
+	bound           []reserve.PodKey // not yet running
+	sizes           []float64
+	first           []float64 // sizes
+	spike           int
+	invalid         bool // with inputs that the pipeline refuses
+	y               []float64
+	fleet           agent.Fleet
+	reports         int
+	visit           func(agent.Report)
 }
 
 func newNode(t testing.TB, seed uint64, c agent.Config, dir string, o recording.Options) *node {
@@ -59,8 +59,8 @@ func newNode(t testing.TB, seed uint64, c agent.Config, dir string, o recording.
 	}
 	t.Cleanup(func() { r.Close() })
 	n := &node{
-		t: t, rng: rand.New(rand.NewPCG(seed, 1)), powers: rand.New(rand.NewPCG(seed, 2)),
-		haunts: rand.New(rand.NewPCG(seed, 3)), pipeline: p, recorder: r, at: start,
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), powerRand: rand.New(rand.NewPCG(seed, 2)),
+		placeholderRand: rand.New(rand.NewPCG(seed, 3)), pipeline: p, recorder: r, at: start,
 		y: make([]float64, len(c.Channels)), visit: func(agent.Report) {},
 	}
 	for _, ch := range c.Channels {
@@ -92,7 +92,7 @@ func (n *node) report(r agent.Report, ok bool, err error) {
 	}
 }
 
-// tick is a tenth of a second; events come some event of them.
+// tick advances a tenth of a second; event scales the number of events.
 func (n *node) tick(event float64) {
 	if n.rng.Float64() < event {
 		n.recorder.Churn(n.at)
@@ -112,10 +112,10 @@ func (n *node) tick(event float64) {
 	if n.rng.Float64() < event {
 		n.usage()
 	}
-	if n.powers.Float64() < event {
+	if n.powerRand.Float64() < event {
 		n.power()
 	}
-	if n.haunts.Float64() < event/4 {
+	if n.placeholderRand.Float64() < event/4 {
 		n.placeholders()
 	}
 	if n.rng.Float64() < event/20 {
@@ -127,7 +127,7 @@ func (n *node) tick(event float64) {
 			n.t.Fatal(err)
 		}
 	}
-	if n.mischief && n.rng.Float64() < event {
+	if n.invalid && n.rng.Float64() < event {
 		n.refused()
 	}
 	n.at = n.at.Add(100*time.Millisecond + time.Duration(n.rng.IntN(2000))*time.Microsecond)
@@ -147,7 +147,7 @@ func (n *node) tick(event float64) {
 	n.report(n.pipeline.Sample(n.at, n.y))
 }
 
-// usage reads the pods, and a container, which counts for nothing.
+// usage reads the pods, and a container without a pod, which is ignored.
 func (n *node) usage() {
 	readings := []agent.PodReading{{Pod: 1, Container: 2, Age: time.Hour}}
 	for _, p := range n.pods {
@@ -161,16 +161,16 @@ func (n *node) usage() {
 	n.pipeline.Usage(n.at, readings)
 }
 
-// placeholders names some of the pods that are there, or are to come.
+// placeholders names some of the present and future pods as placeholders.
 func (n *node) placeholders() {
-	keys := []reserve.PodKey{reserve.PodKey(n.haunts.Uint64())}
+	keys := []reserve.PodKey{reserve.PodKey(n.placeholderRand.Uint64())}
 	for _, p := range n.pods {
-		if n.haunts.IntN(4) == 0 {
+		if n.placeholderRand.IntN(4) == 0 {
 			keys = append(keys, p.Key)
 		}
 	}
 	for _, key := range n.bound[max(len(n.bound)-4, 0):] {
-		if n.haunts.IntN(4) == 0 {
+		if n.placeholderRand.IntN(4) == 0 {
 			keys = append(keys, key)
 		}
 	}
@@ -178,13 +178,13 @@ func (n *node) placeholders() {
 	n.report(n.pipeline.Placeholders(n.at, keys))
 }
 
-// power measures the node, or its pods and one that it has not.
+// power measures the node, or its pods and one that is not on the node.
 func (n *node) power() {
-	if n.powers.IntN(3) == 0 {
-		pods := []agent.PodPower{{Pod: 1, Cores: n.powers.Float32() + 1}}
+	if n.powerRand.IntN(3) == 0 {
+		pods := []agent.PodPower{{Pod: 1, Cores: n.powerRand.Float32() + 1}}
 		for _, p := range n.pods {
-			if n.powers.IntN(4) > 0 {
-				pods = append(pods, agent.PodPower{Pod: p.Key, Cores: n.powers.Float32() + agent.LeastCores, Watts: 20 * n.powers.Float32()})
+			if n.powerRand.IntN(4) > 0 {
+				pods = append(pods, agent.PodPower{Pod: p.Key, Cores: n.powerRand.Float32() + agent.LeastCores, Watts: 20 * n.powerRand.Float32()})
 			}
 		}
 		n.recorder.PodPower(n.at, pods)
@@ -194,8 +194,8 @@ func (n *node) power() {
 		return
 	}
 	p := energy.Power{
-		Quality: energy.Quality(n.powers.IntN(6)), Watts: 100 * n.powers.Float64(), SD: n.powers.Float64(), Max: 120, Idle: 40, Marginal: 20 + n.powers.Float64(),
-		Busy: 4 * n.powers.Float64(), Cores: 4, Joules: 1e9 * n.powers.Float64(), Flags: energy.Flags(n.powers.Uint32()),
+		Quality: energy.Quality(n.powerRand.IntN(6)), Watts: 100 * n.powerRand.Float64(), SD: n.powerRand.Float64(), Max: 120, Idle: 40, Marginal: 20 + n.powerRand.Float64(),
+		Busy: 4 * n.powerRand.Float64(), Cores: 4, Joules: 1e9 * n.powerRand.Float64(), Flags: energy.Flags(n.powerRand.Uint32()),
 	}
 	n.recorder.Power(n.at, p)
 	if err := n.pipeline.Power(n.at, p); err != nil {
@@ -203,7 +203,7 @@ func (n *node) power() {
 	}
 }
 
-// refused is what a pipeline does not take, or takes for another thing.
+// refused passes inputs that a pipeline rejects or ignores.
 func (n *node) refused() {
 	var (
 		nan     = []float64{math.NaN(), 2}
@@ -212,7 +212,7 @@ func (n *node) refused() {
 	)
 	n.recorder.Sample(n.at.Add(time.Millisecond), nan)
 	n.report(n.pipeline.Sample(n.at.Add(time.Millisecond), nan))
-	n.recorder.Sample(n.at, n.y) // the time has not gone on
+	n.recorder.Sample(n.at, n.y) // the time has not advanced
 	n.report(n.pipeline.Sample(n.at, n.y))
 	for _, f := range []agent.Fleet{foreign, silent} {
 		n.recorder.Fleet(n.at, f)
@@ -225,7 +225,7 @@ func (n *node) refused() {
 	twins := []agent.PodPower{{Pod: 1, Cores: 1}, {Pod: 1, Cores: 1}}
 	n.recorder.PodPower(n.at, twins)
 	if n.pipeline.Power(n.at, hot) == nil || n.pipeline.PodPower(n.at, twins) == nil {
-		n.t.Fatal("no power was accepted for one")
+		n.t.Fatal("an invalid power was accepted")
 	}
 	twice := append(n.pods, n.pods...)
 	n.recorder.Pods(n.at, twice)
@@ -237,7 +237,7 @@ func (n *node) refused() {
 	}
 }
 
-// resize plugs cores or memory in or out.
+// resize adds or removes cores or memory.
 func (n *node) resize() {
 	i := n.rng.IntN(len(n.sizes))
 	n.sizes[i] = n.first[i] * []float64{.5, 1, 1.001, 2}[n.rng.IntN(4)]
@@ -247,7 +247,7 @@ func (n *node) resize() {
 	}
 }
 
-// change lets one to three pods come, one go, or one get on.
+// change starts one to three pods, ends one, or advances one.
 func (n *node) change() {
 	switch choice := n.rng.IntN(3); {
 	case choice == 0 && len(n.pods) > 0:
@@ -261,7 +261,7 @@ func (n *node) change() {
 		}
 	case len(n.pods) < 6:
 		for range 1 + n.rng.IntN(3) {
-			n.pods = append(n.pods, n.comer())
+			n.pods = append(n.pods, n.nextPod())
 		}
 		n.spike = 3
 	}
@@ -269,12 +269,11 @@ func (n *node) change() {
 	n.report(n.pipeline.Pods(n.at, n.pods))
 }
 
-// unknown are the starts of a pod that was there before its source of pods, as
-// telemetry.StartsUnknown is.
+// unknown is the number of starts of a pod older than its source, as telemetry.StartsUnknown.
 const unknown = math.MaxInt
 
-// comer is a pod that was bound, or one that nobody told of.
-func (n *node) comer() agent.Pod {
+// nextPod returns a bound pod, or one without a notice.
+func (n *node) nextPod() agent.Pod {
 	pod := agent.Pod{State: agent.PodState(n.rng.IntN(3)), Starts: []int{0, 1, unknown}[n.rng.IntN(3)]}
 	if len(n.bound) == 0 {
 		pod.Key = reserve.PodKey(n.rng.Uint64())
@@ -298,14 +297,14 @@ func (n *node) close() {
 	}
 }
 
-// outcome is what a replay found.
+// outcome is the result of a replay.
 type outcome struct {
 	pairs, different int
 	first            string
 	torn             []*recording.TornError
 }
 
-// replay runs the recording at path and fails on any error but a torn end.
+// replay replays the recording at path and fails on any error except a torn end.
 func replay(t testing.TB, path string, override func(*agent.Config)) outcome {
 	t.Helper()
 	r, err := recording.Open(path)

@@ -27,8 +27,7 @@ func parts(t *testing.T, seed uint64) (dir string, paths []string, reports int) 
 	return dir, paths, n.reports
 }
 
-// TestMissingPart replays what is left where a file is missing, torn or no
-// recording any more.
+// TestMissingPart replays the rest of a recording of which a file is missing, truncated or invalid.
 func TestMissingPart(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"missing": os.Remove,
@@ -76,8 +75,8 @@ func TestMissingPart(t *testing.T) {
 	})
 }
 
-// TestDrift puts a file of another node's day where the second was: its snapshot
-// is not the state that the first led to.
+// TestDrift replaces the second file by one of another node's day: its snapshot is not the state that
+// the first file leads to.
 func TestDrift(t *testing.T) {
 	dir, paths, _ := parts(t, 1)
 	_, others, _ := parts(t, 2)
@@ -98,7 +97,7 @@ func TestDrift(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if drifts != 2 { // into the other's day and back
+	if drifts != 2 { // one into the other day and one back
 		t.Errorf("%d drifts, want 2", drifts)
 	}
 }
@@ -113,12 +112,12 @@ func TestDifference(t *testing.T) {
 	local := report()
 	local.SampledAt = start.In(time.FixedZone("elsewhere", 3600))
 	if text, differs := recording.Difference(report(), local); differs {
-		t.Errorf("the same moment elsewhere: %s", text)
+		t.Errorf("the same moment in another time zone: got difference %s", text)
 	}
 	nan := report()
 	nan.Avail = math.NaN()
 	if text, differs := recording.Difference(nan, nan); differs {
-		t.Errorf("the same bits: %s", text)
+		t.Errorf("the same bits: got difference %s", text)
 	}
 	for field, edit := range map[string]func(*agent.Report){
 		"Node":          func(r *agent.Report) { r.Node = "m" },

@@ -14,13 +14,13 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// tally is what a recording holds.
-type tally struct {
+// contents summarizes a recording.
+type contents struct {
 	records, lost uint64
 	gaps          int
 }
 
-func count(t *testing.T, dir string) (c tally) {
+func count(t *testing.T, dir string) (c contents) {
 	t.Helper()
 	r, err := recording.Open(dir)
 	if err != nil {
@@ -39,8 +39,8 @@ func count(t *testing.T, dir string) (c tally) {
 	return c
 }
 
-// TestGap has a node of more pods than a record holds: what is missing is told,
-// and the rest replays.
+// TestGap runs a node with more pods than a record holds: the recording has a gap record, and the rest
+// replays.
 func TestGap(t *testing.T) {
 	gaps := 3
 	if testing.Short() {
@@ -66,7 +66,7 @@ func TestGap(t *testing.T) {
 	n.close()
 	s, c := n.recorder.Stats(), count(t, dir)
 	if c.gaps != gaps || c.lost < 10*uint64(gaps) || c.lost != s.Lost || c.records != s.Records {
-		t.Errorf("%+v in the recording, %+v by the recorder", c, s)
+		t.Errorf("got %+v in the recording, %+v from the recorder", c, s)
 	}
 	if o := replay(t, dir, nil); o.pairs < 10*(gaps+1) || o.different != 0 {
 		t.Errorf("replay: %+v", o)
@@ -76,8 +76,8 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// A state of more pods than a record holds, running or ended, is not encoded for each
-// sample that is lost meanwhile.
+// A state with more pods than a record holds, running or ended, is not encoded again for each sample
+// lost meanwhile.
 func TestHugeStateIsNotEncoded(t *testing.T) {
 	var running, ended agent.State
 	const many = 20_000
@@ -111,7 +111,7 @@ func TestHugeStateIsNotEncoded(t *testing.T) {
 	}
 }
 
-// TestFlood fills a small buffer as fast as it can: what finds no room is told.
+// TestFlood fills a small buffer as fast as it can: records without room are counted as lost.
 func TestFlood(t *testing.T) {
 	dir := t.TempDir()
 	n := newNode(t, 8, config(), dir, recording.Options{Buffer: 4 << 10, FileSize: 50_000, Flush: time.Hour})
@@ -124,23 +124,23 @@ func TestFlood(t *testing.T) {
 		deadline := time.Now().Add(time.Minute)
 		before := n.recorder.Stats().Records
 		for n.recorder.Stats().Records == before && time.Now().Before(deadline) {
-			n.tick(.1) // the writer was woken: there will be room
+			n.tick(.1) // the writer was woken, so there will be room
 		}
 	}
 	n.close()
 	s, c := n.recorder.Stats(), count(t, dir)
 	if c.records != s.Records {
-		t.Errorf("%d records, the recorder says %d", c.records, s.Records)
+		t.Errorf("got %d records, the recorder counted %d", c.records, s.Records)
 	}
 	if c.lost > s.Lost {
-		t.Errorf("%d records lost by the gaps, %d by the recorder", c.lost, s.Lost)
+		t.Errorf("got %d lost records by the gaps, the recorder counted %d", c.lost, s.Lost)
 	}
 	if o := replay(t, dir, nil); o.pairs == 0 || o.different != 0 {
 		t.Errorf("replay: %+v", o)
 	}
 }
 
-// TestDiskFails takes the directory away for a while.
+// TestDiskFails removes the directory for a while.
 func TestDiskFails(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "recording")
@@ -169,14 +169,14 @@ func TestDiskFails(t *testing.T) {
 	until("recovery", func(s recording.Stats) bool { return s.Files >= recovered && s.Err == nil })
 	n.close()
 	if c := count(t, dir); c.gaps == 0 || c.lost == 0 {
-		t.Errorf("%+v: want a gap", c)
+		t.Errorf("got %+v, want a gap", c)
 	}
 	if o := replay(t, dir, nil); o.pairs == 0 || o.different != 0 {
 		t.Errorf("replay: %+v", o)
 	}
 }
 
-// TestBounded writes far more than may be kept.
+// TestBounded writes far more than the limit of kept bytes.
 func TestBounded(t *testing.T) {
 	dir := t.TempDir()
 	o := recording.Options{FileSize: 20_000, TotalSize: 60_000, Buffer: roomy}
@@ -196,10 +196,10 @@ func TestBounded(t *testing.T) {
 		total += info.Size()
 	}
 	if total > 60_000+1000 || total < 20_000 {
-		t.Errorf("%d bytes kept, want at most 60,000 and a record", total)
+		t.Errorf("got %d bytes kept, want at most 60,000 and a record", total)
 	}
 	if out := replay(t, dir, nil); out.pairs == 0 || out.different != 0 {
-		t.Errorf("replay of what is left: %+v", out)
+		t.Errorf("replay of the rest: got %+v", out)
 	}
 }
 
@@ -264,12 +264,12 @@ func TestCreateRejects(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := recording.Create(file, config(), recording.Options{State: p.State}); err == nil {
-		t.Error("a file was taken for a directory")
+		t.Error("a file was accepted as the directory")
 	}
 }
 
 func BenchmarkSample(b *testing.B) {
-	n := newNode(b, 11, config(), b.TempDir(), recording.Options{Buffer: 64 << 20}) // lest the disk be measured
+	n := newNode(b, 11, config(), b.TempDir(), recording.Options{Buffer: 64 << 20}) // so that the disk is not measured
 	y := []float64{.4, .2}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// roomy is a buffer that a test cannot fill before it is written.
+// roomy is a buffer size that a test cannot fill before the buffer is written.
 const roomy = 16 << 20
 
 func files(t *testing.T, dir string) []string {
@@ -43,7 +43,7 @@ func configs() map[string]agent.Config {
 		wide.Channels = append(wide.Channels, agent.Channel{Name: name, Size: 1, Prior: .1})
 	}
 	wide.Model.Rank = 3
-	for i := range 22 { // enough for the model to be truncated
+	for i := range 22 { // enough to truncate the model
 		many.Channels = append(many.Channels, agent.Channel{Name: "c" + strconv.Itoa(i), Size: 1, Prior: .1})
 	}
 	alone.Channels = alone.Channels[:1]
@@ -57,8 +57,8 @@ func configs() map[string]agent.Config {
 	}
 }
 
-// TestReplayIsIdentical records random events and replays them, the whole and
-// each rotated file by itself.
+// TestReplayIsIdentical records random events and replays them, the whole recording and each rotated
+// file by itself.
 func TestReplayIsIdentical(t *testing.T) {
 	seeds, ticks := uint64(4), 6000
 	if testing.Short() {
@@ -69,7 +69,7 @@ func TestReplayIsIdentical(t *testing.T) {
 			for seed := range seeds {
 				dir := t.TempDir()
 				n := newNode(t, seed, c, dir, recording.Options{FileSize: 20_000 + 1_000*int64(len(c.Channels)), Buffer: roomy})
-				n.mischief = seed%2 == 1
+				n.invalid = seed%2 == 1
 				n.ticks(ticks/len(c.Channels), .05)
 				n.close()
 				if s := n.recorder.Stats(); s.Lost > 0 {
@@ -97,7 +97,7 @@ func TestReplayIsIdentical(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts a small recording at every byte: what remains replays.
+// TestTruncated cuts a small recording at every byte: the rest replays.
 func TestTruncated(t *testing.T) {
 	dir := t.TempDir()
 	n := newNode(t, 5, config(), dir, recording.Options{})
@@ -107,7 +107,7 @@ func TestTruncated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends := map[int]bool{len(whole): true} // where cutting leaves whole records
+	ends := map[int]bool{len(whole): true} // cuts between records
 	last, seen := 0, 0
 	for cut := range whole {
 		o := compare(t, recording.NewReader(bytes.NewReader(whole[:cut])), nil)
@@ -130,12 +130,12 @@ func TestTruncated(t *testing.T) {
 		records++
 	}
 	if len(ends) != records {
-		t.Errorf("%d of %d cuts go unnoticed, want one after each of %d records", len(ends), seen, records)
+		t.Errorf("got %d of %d cuts undetected, want one after each of %d records", len(ends), seen, records)
 	}
 }
 
-// TestFlippedByte damages every byte in turn, short runs every eighth: the sum tells, or
-// the preamble.
+// TestFlippedByte damages every byte in turn, short runs every eighth: the checksum or the preamble
+// detects it.
 func TestFlippedByte(t *testing.T) {
 	dir := t.TempDir()
 	n := newNode(t, 6, config(), dir, recording.Options{})
@@ -159,13 +159,13 @@ func TestFlippedByte(t *testing.T) {
 			found = found || errors.As(err, &torn) || errors.As(err, &format)
 		}
 		if !found {
-			t.Errorf("byte %d flipped: not noticed", i)
+			t.Errorf("flipped byte %d was not detected", i)
 		}
 	}
 }
 
-// TestOverride reruns a recording with other options: from its start the node is
-// the one that has had them all along.
+// TestOverride replays a recording with other options: from its start, the node equals one that always
+// had them.
 func TestOverride(t *testing.T) {
 	override := func(c *agent.Config) {
 		c.Avail.Caution, c.Estimator.Spread, c.PodsPerCore, c.Model.Block = capacity.NoCaution, .1, 2, 8
@@ -177,10 +177,10 @@ func TestOverride(t *testing.T) {
 	c := config()
 	override(&c)
 	var want []agent.Report
-	twin := newNode(t, 8, c, t.TempDir(), recording.Options{Buffer: roomy})
-	twin.visit = func(r agent.Report) { want = append(want, r) }
-	twin.ticks(3000, .03)
-	twin.close()
+	reference := newNode(t, 8, c, t.TempDir(), recording.Options{Buffer: roomy})
+	reference.visit = func(r agent.Report) { want = append(want, r) }
+	reference.ticks(3000, .03)
+	reference.close()
 
 	r, err := recording.Open(dir)
 	if err != nil {
@@ -199,7 +199,7 @@ func TestOverride(t *testing.T) {
 	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("rerun with other options (-a node that has them +replay):\n%s", d)
 	}
-	for _, path := range files(t, dir) { // from a later snapshot: what an option shapes starts over
+	for _, path := range files(t, dir) { // from a later snapshot the states that an option shapes start again
 		if o := replay(t, path, override); o.pairs == 0 {
 			t.Errorf("%s alone: no reports with other options", path)
 		}
@@ -209,10 +209,10 @@ func TestOverride(t *testing.T) {
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := recording.Open(dir); !errors.Is(err, recording.ErrEmpty) {
-		t.Errorf("empty directory: %v", err)
+		t.Errorf("empty directory: got error %v", err)
 	}
 	if _, err := recording.Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no such file: %v", err)
+		t.Errorf("no such file: got error %v", err)
 	}
 	for name, text := range map[string]string{
 		"another file":    "\x7fELF.............................",
@@ -226,15 +226,15 @@ func TestOpen(t *testing.T) {
 	r := recording.NewReader(bytes.NewReader(nil))
 	var torn *recording.TornError
 	if _, err := r.Next(); !errors.As(err, &torn) {
-		t.Errorf("empty file: %v", err)
+		t.Errorf("empty file: got error %v", err)
 	}
 	if _, err := r.Next(); !errors.Is(err, io.EOF) {
-		t.Errorf("after it: %v", err)
+		t.Errorf("after the empty file: got error %v", err)
 	}
 }
 
-// TestOverrideOfTheSignal reruns what a node recorded that counted room as one that
-// follows Pronto's signal, and the other way round.
+// TestOverrideOfTheSignal replays the recording of a node that counted room as one that follows
+// Pronto's signal, and the reverse.
 func TestOverrideOfTheSignal(t *testing.T) {
 	follows := config()
 	follows.Pronto = &pronto.Config{Detector: pronto.DetectorConfig{Threshold: 2}}
@@ -246,10 +246,10 @@ func TestOverrideOfTheSignal(t *testing.T) {
 		n.ticks(500, 0)
 		n.close()
 		var want []agent.Report
-		twin := newNode(t, 3, c.replayed, t.TempDir(), recording.Options{Buffer: roomy})
-		twin.visit = func(r agent.Report) { want = append(want, r) }
-		twin.ticks(500, 0)
-		twin.close()
+		reference := newNode(t, 3, c.replayed, t.TempDir(), recording.Options{Buffer: roomy})
+		reference.visit = func(r agent.Report) { want = append(want, r) }
+		reference.ticks(500, 0)
+		reference.close()
 		var got []agent.Report
 		r, err := recording.Open(dir)
 		if err != nil {
@@ -265,7 +265,7 @@ func TestOverrideOfTheSignal(t *testing.T) {
 		}
 		r.Close()
 		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || len(got) < 50 {
-			t.Errorf("%s: %d reports (-a node that did so all along +replay):\n%s", name, len(got), d)
+			t.Errorf("%s: %d reports (-node that always had the option +replay):\n%s", name, len(got), d)
 		}
 		if rejects := slices.ContainsFunc(got, func(r agent.Report) bool { return r.Limiting == agent.LimitingPronto && r.Avail == 0 }); rejects == (c.replayed.Pronto == nil) {
 			t.Errorf("%s: rejected: %v", name, rejects)

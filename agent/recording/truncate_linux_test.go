@@ -12,10 +12,9 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 )
 
-// TestFullDiskLeavesWholeRecords has the disk take only part of a batch: what was
-// written of a record is cut off again, so that the file ends with a whole one.
-// The limit holds for all files of a process, what go test writes among them, so
-// it is a process of its own that has it.
+// TestFullDiskLeavesWholeRecords lets the disk accept only part of a batch: the partial record is cut
+// off again, so that the file ends with a whole one. The size limit applies to all files of a process,
+// those of go test included, so a process of its own sets it.
 func TestFullDiskLeavesWholeRecords(t *testing.T) {
 	const child = "SPAZIO_TEST_FULL_DISK"
 	if os.Getenv(child) == "" {
@@ -53,8 +52,8 @@ func TestFullDiskLeavesWholeRecords(t *testing.T) {
 	}
 }
 
-// limitFiles has a write beyond the size fail, after the part that fits, until the
-// returned function is called.
+// limitFiles makes writes beyond the size fail, after the part that fits, until the returned function
+// is called.
 func limitFiles(t *testing.T, size uint64) (lift func()) {
 	t.Helper()
 	signal.Ignore(syscall.SIGXFSZ)

@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// crowd pushes one model of each of 5,000 nodes of four channels.
-func crowd(b *testing.B, s *modelserver.Server, sequence uint64) {
+// pushAll pushes one model of each of 5,000 nodes of four channels.
+func pushAll(b *testing.B, s *modelserver.Server, sequence uint64) {
 	b.Helper()
 	const dim = 4
 	for n := range 5000 {
@@ -38,8 +38,7 @@ func newServer(b *testing.B) *modelserver.Server {
 	return s
 }
 
-// BenchmarkRound is one exchange over loopback after a push of each of 5,000
-// nodes, both ends included.
+// BenchmarkRound is one exchange over loopback after a push of each of 5,000 nodes, both ends included.
 func BenchmarkRound(b *testing.B) {
 	one, other := newServer(b), newServer(b)
 	peers, err := modelserver.NewPeers(other, modelserver.PeersConfig{Targets: []string{serve(b, one)}, Timeout: time.Minute})
@@ -50,7 +49,7 @@ func BenchmarkRound(b *testing.B) {
 	b.ReportAllocs()
 	for sequence := uint64(1); b.Loop(); sequence++ {
 		b.StopTimer()
-		crowd(b, one, sequence)
+		pushAll(b, one, sequence)
 		one.Snapshot() // merges
 		b.StartTimer()
 		if err := peers.Round(b.Context()); err != nil {
@@ -58,15 +57,14 @@ func BenchmarkRound(b *testing.B) {
 		}
 	}
 	if n := other.Stats().Taken; n < 5000 {
-		b.Fatalf("%d states were taken", n)
+		b.Fatalf("got %d merged states", n)
 	}
 }
 
-// BenchmarkSnapshot is of 5,000 nodes: taking it holds merging up, the rest
-// nobody.
+// BenchmarkSnapshot of 5,000 nodes: only collecting the entries blocks merging.
 func BenchmarkSnapshot(b *testing.B) {
 	s := newServer(b)
-	crowd(b, s, 1)
+	pushAll(b, s, 1)
 	snapshot := s.Snapshot()
 	var raw bytes.Buffer
 	if err := modelserver.WriteSnapshot(&raw, snapshot); err != nil {

@@ -20,12 +20,12 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// from is a call's context as it comes from an address.
+// from returns a call's context with a peer address.
 func from(ctx context.Context, address string) context.Context {
 	return peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: 1}})
 }
 
-// wide is a push of a full model of many channels, which shares no memory.
+// wide returns a push of a full model of many channels, which shares no memory.
 func wide(node, schema string, dim int) *spaziov1.PushRequest {
 	state := svd.State{Dim: dim, Block: 10, Mass: 2, U: make([]float64, dim*dim), Sigma: make([]float64, dim)}
 	for i := range dim {
@@ -35,9 +35,8 @@ func wide(node, schema string, dim int) *spaziov1.PushRequest {
 	return request(agent.Local{Node: node, Sequence: 1, Schema: schema, Model: state, Costs: make([]agent.Cost, dim)})
 }
 
-// TestCallersShareTheMailbox: nobody fills it alone, and who waits in it is not
-// turned away.
-func TestCallersShareTheMailbox(t *testing.T) {
+// TestCallersShareTheInput: no caller fills the queue alone, and a node in it is not turned away.
+func TestCallersShareTheInput(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		config modelserver.Config
@@ -63,7 +62,7 @@ func TestCallersShareTheMailbox(t *testing.T) {
 				{"2001:db8::2", "e", 1, codes.OK}, // the same network
 				{"2001:db8::3", "f", 1, codes.ResourceExhausted},
 				{"2001:db8:0:1::1", "f", 1, codes.OK},
-				{"2001:db8:0:1::1", "a", 3, codes.OK}, // takes a over
+				{"2001:db8:0:1::1", "a", 3, codes.OK}, // replaces a
 				{"10.0.0.1", "c", 2, codes.OK},
 				{"10.0.0.1", "g", 1, codes.ResourceExhausted},
 				{"2001:db8:0:1::1", "g", 1, codes.ResourceExhausted},
@@ -81,8 +80,8 @@ func TestCallersShareTheMailbox(t *testing.T) {
 	}
 }
 
-// TestInventedNodesTakeLittle: one address that invents nodes of many channels
-// and schemas takes its share of the memory, and nobody's place.
+// TestInventedNodesTakeLittle: one address that invents nodes with many channels and schemas gets its
+// share of the memory, and displaces no other caller.
 func TestInventedNodesTakeLittle(t *testing.T) {
 	heap := func() float64 {
 		var m runtime.MemStats
@@ -110,9 +109,9 @@ func TestInventedNodesTakeLittle(t *testing.T) {
 		}
 	}
 	if most > 48<<20 {
-		t.Errorf("one address took %.0f MiB", most/(1<<20))
+		t.Errorf("one address uses %.0f MiB", most/(1<<20))
 	}
-	for schema := range 10 { // of one node each, from different addresses
+	for schema := range 10 { // one node each, from different addresses
 		r := wide(fmt.Sprint("honest-", schema), fmt.Sprint("honest-", schema), 4)
 		if _, err := s.Push(from(t.Context(), fmt.Sprint("10.1.0.", schema)), r); err != nil {
 			t.Errorf("schema %d: %v", schema, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 )
 
-// TestMeansAreStored: the mean of a centred model is in a snapshot, as written.
+// TestMeansAreStored: a snapshot has the mean of a centred model unchanged.
 func TestMeansAreStored(t *testing.T) {
 	want := []aggregate.Entry{{
 		Node: "c", Incarnation: 1, Schema: "cpu,memory", Dim: 2, Weight: 1, Moments: []float64{.1, 0, .1}, Mean: []float64{.25, .75},

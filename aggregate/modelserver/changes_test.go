@@ -13,7 +13,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
 
-// collector is one call of Changes.
+// collector receives the stream of one call of Changes.
 type collector struct {
 	grpc.ServerStream
 	chunks []*spaziov1.StateChunk
@@ -24,7 +24,7 @@ func (c *collector) Send(m *spaziov1.StateChunk) error {
 	return nil
 }
 
-// changes returns the nodes told, and the cursor.
+// changes returns the changed nodes and the cursor.
 func changes(t *testing.T, s *modelserver.Server, r *spaziov1.ChangesRequest) (nodes []string, cursor uint64) {
 	t.Helper()
 	var c collector
@@ -56,15 +56,15 @@ func TestChangesSinceACursor(t *testing.T) {
 		t.Errorf("beyond: %v", beyond)
 	}
 	if again, _ := changes(t, s, &spaziov1.ChangesRequest{Replica: 1, Of: s.Replica() + 1, Cursor: cursor}); len(again) != 3 {
-		t.Errorf("of another process: %v", again)
+		t.Errorf("another process: got %v", again)
 	}
 	if self, _ := changes(t, s, &spaziov1.ChangesRequest{Replica: s.Replica()}); len(self) != 0 {
-		t.Errorf("to itself: %v", self)
+		t.Errorf("itself: got %v", self)
 	}
 }
 
-// FuzzChanges sends raw requests, and raw chunks as another replica's answer: a
-// chunk is taken in, or the state stays byte for byte as it was.
+// FuzzChanges sends raw requests, and raw chunks as another replica's answer: a chunk is merged, or the
+// state stays byte for byte the same.
 func FuzzChanges(f *testing.F) {
 	request, err := proto.Marshal(&spaziov1.ChangesRequest{Replica: 1, Of: 2, Cursor: 3})
 	if err != nil {
@@ -90,12 +90,12 @@ func FuzzChanges(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(peers.Close)
-	f.Fuzz(func(t *testing.T, asked, told []byte) {
+	f.Fuzz(func(t *testing.T, requested, answered []byte) {
 		var r spaziov1.ChangesRequest
-		if proto.Unmarshal(asked, &r) == nil {
+		if proto.Unmarshal(requested, &r) == nil {
 			changes(t, s, &r)
 		}
-		if proto.Unmarshal(told, &answer) != nil {
+		if proto.Unmarshal(answered, &answer) != nil {
 			return
 		}
 		before := encode(t, hearing.Snapshot())
@@ -105,7 +105,7 @@ func FuzzChanges(f *testing.F) {
 			t.Fatalf("a refused chunk changed the state: %v", err)
 		}
 		if _, err := modelserver.ReadSnapshot(bytes.NewReader(after)); err != nil {
-			t.Fatalf("what was taken in is no good in a snapshot: %v", err)
+			t.Fatalf("a merged chunk makes an invalid snapshot: %v", err)
 		}
 	})
 }

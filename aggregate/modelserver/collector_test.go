@@ -14,8 +14,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
 
-// gather returns what a collector shows, by name and label; its description has to
-// hold all of it.
+// gather returns a collector's values by name and label, and checks that each is described.
 func gather(t *testing.T, c prometheus.Collector) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -70,7 +69,7 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// TestCollectorOfAReplica has what it exchanged and kept besides.
+// TestCollectorOfAReplica also has the exchanges and the snapshots.
 func TestCollectorOfAReplica(t *testing.T) {
 	one, other := start(t, modelserver.Config{Tick: time.Millisecond}), start(t, modelserver.Config{Tick: time.Millisecond})
 	push(t, one, local("a", 0, 1))

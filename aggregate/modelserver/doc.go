@@ -1,8 +1,8 @@
 // Package modelserver is the gRPC ModelService and PeerService over package
 // aggregate.
 //
-//	Push:     check → mailbox (newest per node, bounded) → latest published answer
-//	Run:      mailbox → aggregate → one eigen-decomposition per tick → publish
+//	Push:     check → queue (newest per node, bounded) → latest published answer
+//	Run:      queue → aggregate → one eigen-decomposition per tick → publish
 //	Peers:    every interval, from each other replica: what changed there → aggregate
 //	Snapshot: aggregate → file → aggregate of the next process
 //
@@ -11,10 +11,10 @@
 // latency (thesis §4.3).
 //
 // A malformed push is answered with InvalidArgument and the name of the field;
-// it leaves the state as it was. The mailbox keeps the newest push of each node:
+// it leaves the state as it was. The queue keeps the newest push of each node:
 // a node that is in it always gets in, the place of its last push is taken. A
-// push of a further node to a full mailbox is answered with ResourceExhausted and
-// not kept; the node pushes again later. A half full mailbox is emptied without
+// push of a further node to a full queue is answered with ResourceExhausted and
+// not kept; the node pushes again later. A half-full queue is emptied without
 // waiting for the tick.
 //
 // # Replicas

@@ -16,8 +16,8 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// A push is answered at once; the pushed model is in the answers after the
-// next tick. A real server is registered with grpc.NewServer instead.
+// A push is answered at once; later answers contain its model after the next tick. A real server is
+// registered with grpc.NewServer instead.
 func Example() {
 	server, err := modelserver.New(modelserver.Config{Tick: time.Millisecond})
 	if err != nil {
@@ -43,7 +43,7 @@ func Example() {
 		global = response.GetGlobal()
 		local.Sequence++
 	}
-	// The age weights the sums: their last digit depends on it.
+	// The age weighs the sums, so their last digit depends on it.
 	fmt.Printf("%d %.6f\n", global.GetNodes(), global.GetModel().GetSigma())
 	cancel()
 	fmt.Println(<-ended)
@@ -52,8 +52,7 @@ func Example() {
 	// <nil>
 }
 
-// What one replica has heard of, another knows after it has asked; a snapshot
-// carries it across a restart.
+// A replica gets another's nodes when it queries it; a snapshot keeps them across a restart.
 func ExamplePeers() {
 	clock := func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 	var servers [3]*modelserver.Server
@@ -70,7 +69,7 @@ func ExamplePeers() {
 		fmt.Println(err)
 		return
 	}
-	wire := grpc.NewServer() // a transport.ConnLimiter has the listener and the options for real use
+	wire := grpc.NewServer() // in production a transport.ConnLimiter has the listener and the options
 	spaziov1.RegisterPeerServiceServer(wire, one)
 	served := make(chan error)
 	go func() { served <- wire.Serve(listener) }()
@@ -89,7 +88,7 @@ func ExamplePeers() {
 	fmt.Println(peers.Round(ctx)) // Run makes a round every second
 	peers.Close()
 
-	var file bytes.Buffer // SaveSnapshot and LoadSnapshot use a real one
+	var file bytes.Buffer // SaveSnapshot and LoadSnapshot use a real file
 	if err := modelserver.WriteSnapshot(&file, other.Snapshot()); err != nil {
 		fmt.Println(err)
 		return

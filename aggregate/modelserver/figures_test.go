@@ -15,8 +15,8 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
 
-// cluster is nodes with real pipelines that push to a real service over gRPC,
-// all on one simulated clock.
+// cluster is a set of nodes with real pipelines that push to a real service over gRPC, with one
+// simulated clock.
 type cluster struct {
 	t        *testing.T
 	now      atomic.Int64
@@ -47,7 +47,7 @@ func newCluster(t *testing.T, nodes int) *cluster {
 
 func (c *cluster) clock() time.Time { return time.Unix(0, c.now.Load()) }
 
-// run lets some seconds pass; load is the mean usage of each node, by channel.
+// run advances some seconds; load is the mean usage of each node, by channel.
 func (c *cluster) run(seconds int, load func(node int) [2]float64) {
 	c.t.Helper()
 	for range seconds {
@@ -56,7 +56,7 @@ func (c *cluster) run(seconds int, load func(node int) [2]float64) {
 	}
 }
 
-// sample lets a second pass without a push.
+// sample advances a second without a push.
 func (c *cluster) sample(load func(node int) [2]float64) {
 	c.t.Helper()
 	for range 10 {
@@ -75,8 +75,8 @@ func (c *cluster) sample(load func(node int) [2]float64) {
 	}
 }
 
-// restart replaces the server by one that knows nothing or, if warm, what a
-// snapshot of the old one says after its way through bytes.
+// restart replaces the server by an empty one or, if warm, by one restored from an encoded snapshot of
+// the old one.
 func (c *cluster) restart(warm bool) {
 	c.t.Helper()
 	server, err := modelserver.New(modelserver.Config{Tick: time.Millisecond, Now: c.clock})
@@ -96,8 +96,8 @@ func (c *cluster) restart(warm bool) {
 	c.server, c.client = server, dial(c.t, server)
 }
 
-// exchange pushes the first nodes' local models, waits until all are merged,
-// and hands each of these nodes the fleet's.
+// exchange pushes the first nodes' local models, waits until all are merged, and passes the fleet's to
+// each of these nodes.
 func (c *cluster) exchange(first int) {
 	c.t.Helper()
 	push := func(p *agent.Pipeline) *spaziov1.GlobalModel {
@@ -127,10 +127,9 @@ func (c *cluster) exchange(first int) {
 	}
 }
 
-// TestLoadElsewhereMovesTheSignal is the thesis's figures 4.7 and 4.8: when
-// CPU-heavy load appears on the other nodes, the signal of a node with CPU load
-// falls, that of a node with memory load rises. Where nothing appears, or where
-// the node does not listen to the fleet, it stays.
+// TestLoadElsewhereMovesTheSignal reproduces the thesis's figures 4.7 and 4.8: when CPU-heavy load
+// appears on the other nodes, the signal of a node with CPU load falls and that of a node with memory
+// load rises. Without new load, or on a node that ignores the fleet, the signal stays.
 func TestLoadElsewhereMovesTheSignal(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -141,9 +140,9 @@ func TestLoadElsewhereMovesTheSignal(t *testing.T) {
 		{"figure 4.8: a node with memory load", [2]float64{.03, .5}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			signal := func(elsewhere [2]float64, deaf bool) (before, after float64) {
+			signal := func(elsewhere [2]float64, isolated bool) (before, after float64) {
 				c := newCluster(t, 8)
-				others := tt.measured // before, all carry what the measured node does
+				others := tt.measured // before, all have the measured node's load
 				load := func(node int) [2]float64 {
 					if node == 0 {
 						return tt.measured
@@ -156,7 +155,7 @@ func TestLoadElsewhereMovesTheSignal(t *testing.T) {
 				for range 30 {
 					c.sample(load)
 					c.exchange(len(c.nodes))
-					if deaf {
+					if isolated {
 						if err := c.nodes[0].SetFleet(c.clock(), agent.Fleet{Schema: "cpu,memory"}); err != nil {
 							t.Fatal(err)
 						}
@@ -168,22 +167,22 @@ func TestLoadElsewhereMovesTheSignal(t *testing.T) {
 			before, after := signal(heavy, false)
 			t.Logf("k before %.2f, after %.2f", before, after)
 			if tt.rises && after < 1.1*before || !tt.rises && after > .9*before {
-				t.Errorf("the signal went from %.3f to %.3f", before, after)
+				t.Errorf("got a signal from %.3f to %.3f", before, after)
 			}
 			// The samples' noise alone moves the signal by a few percent.
 			if before, after := signal(tt.measured, false); math.Abs(after-before) > .08*before {
-				t.Errorf("without load elsewhere the signal went from %.3f to %.3f", before, after)
+				t.Errorf("without load elsewhere: got a signal from %.3f to %.3f", before, after)
 			}
 			if before, after := signal(heavy, true); math.Abs(after-before) > .08*before {
-				t.Errorf("the signal of a node that does not listen went from %.3f to %.3f", before, after)
+				t.Errorf("node that ignores the fleet: got a signal from %.3f to %.3f", before, after)
 			}
 		})
 	}
 }
 
-// TestRestartIsInvisible restarts the aggregator from its snapshot. While a
-// few nodes push again, the signals of all are what they would have been
-// without the restart, to 1e-9 of k and of avail; from nothing they are not.
+// TestRestartIsInvisible restarts the aggregator from its snapshot. While a few nodes push again, the
+// signals of all equal those without the restart, to 1e-9 of k and of avail; after an empty restart
+// they do not.
 func TestRestartIsInvisible(t *testing.T) {
 	load := func(node int) [2]float64 {
 		if node%3 == 0 {
@@ -201,7 +200,7 @@ func TestRestartIsInvisible(t *testing.T) {
 	for second := range 12 {
 		for _, c := range []*cluster{without, warm, cold} {
 			c.sample(load)
-			c.exchange(1 + second/2) // the others' models have not moved
+			c.exchange(1 + second/2) // the others' models are unchanged
 		}
 		for i, want := range without.reported {
 			step = max(step, jump(warm.reported[i], want))
@@ -214,7 +213,7 @@ func TestRestartIsInvisible(t *testing.T) {
 	t.Logf("the restart moves a signal by %.2g, a restart from nothing by %.2g", step, coldStep)
 }
 
-// jump is how far two reports' k and avail are apart, relative to the latter.
+// jump returns the difference of two reports' k and avail, relative to the latter.
 func jump(got, want agent.Report) float64 {
 	return max(math.Abs(got.K-want.K)/math.Abs(want.K), math.Abs(got.Avail-want.Avail)/max(1, math.Abs(want.Avail)))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 )
 
-// TestHealthy: a server whose Run has ended, or never began, becomes unhealthy,
-// whatever its own clock says.
+// TestHealthy: a server whose Run has ended, or never began, becomes unhealthy, whatever its own clock
+// shows.
 func TestHealthy(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	made := func(tick time.Duration) *modelserver.Server {
@@ -22,7 +22,7 @@ func TestHealthy(t *testing.T) {
 		return s
 	}
 	if err := made(time.Hour).Healthy(); err != nil {
-		t.Errorf("at first: %v", err)
+		t.Errorf("at first: got error %v", err)
 	}
 	s := made(time.Millisecond)
 	becomes := func(want error) {
@@ -50,7 +50,7 @@ func TestAwaitReady(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(enough)
 	if err := s.AwaitReady(ctx); !errors.Is(err, enough) {
-		t.Errorf("of a server that holds back: %v", err)
+		t.Errorf("held server: got error %v", err)
 	}
 	ready := make(chan error, 1)
 	go func() { ready <- s.AwaitReady(t.Context()) }()

@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 )
 
-// TestAPushIsOfTheCallersNode: another's is refused and not kept.
-func TestAPushIsOfTheCallersNode(t *testing.T) {
+// TestPushIsOfTheCallersNode: a push for another node is refused and not kept.
+func TestPushIsOfTheCallersNode(t *testing.T) {
 	caller, refusal := "a", error(nil)
 	s := start(t, modelserver.Config{Tick: time.Millisecond, Identify: func(context.Context) (string, error) { return caller, refusal }})
 	push := func(node string, want codes.Code) {
@@ -23,9 +23,9 @@ func TestAPushIsOfTheCallersNode(t *testing.T) {
 	}
 	push("b", codes.PermissionDenied)
 	push("a", codes.OK)
-	caller, refusal = "", status.Error(codes.Unauthenticated, "nobody")
+	caller, refusal = "", status.Error(codes.Unauthenticated, "no node")
 	push("c", codes.Unauthenticated)
-	refusal = nil // of no node in particular
+	refusal = nil // not bound to one node
 	push("d", codes.OK)
 	until(t, s, func(stats modelserver.Stats) bool { return stats.Nodes >= 2 })
 	if stats := s.Stats(); stats.Nodes != 2 || stats.Foreign != 1 || stats.Pushes != 2 {

@@ -25,15 +25,14 @@ func keeper(t *testing.T, s *modelserver.Server, path string) (k *modelserver.Ke
 	return k, log
 }
 
-// TestKeeper: a server has the nodes of the one before, whose last pushes came
-// after the last interval; a damaged file, or one of another version, is told, left, and
-// replaced by the next save.
+// TestKeeper: a server restores the nodes of its predecessor, including pushes after the last interval;
+// a damaged file, or one of another version, is logged, kept aside, and replaced by the next save.
 func TestKeeper(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	first := start(t, modelserver.Config{Tick: time.Millisecond})
 	k, log := keeper(t, first, path)
 	if k.Restore(); !strings.Contains(log.String(), "no snapshot yet") {
-		t.Errorf("the first start logs %q", log)
+		t.Errorf("first start: got log %q", log)
 	}
 	push(t, first, local("a", 0, 2))
 	until(t, first, func(stats modelserver.Stats) bool { return stats.Nodes == 1 })
@@ -56,7 +55,7 @@ func TestKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	if stats := k.Stats(); stats.Saved != before.Saved+1 || stats.Failed != 0 || stats.Size != info.Size() || stats.Size <= before.Size || stats.Age < 0 {
-		t.Errorf("stats are %+v after %+v, the file has %d bytes", stats, before, info.Size())
+		t.Errorf("got stats %+v after %+v with a file of %d bytes", stats, before, info.Size())
 	}
 
 	second, err := modelserver.New(modelserver.Config{})
@@ -66,7 +65,7 @@ func TestKeeper(t *testing.T) {
 	k, log = keeper(t, second, path)
 	k.Restore()
 	if n := len(second.Snapshot().Entries); n != 2 || !strings.Contains(log.String(), "nodes=2") {
-		t.Errorf("%d nodes after a restart, which logs %q", n, log)
+		t.Errorf("after a restart: got %d nodes and log %q", n, log)
 	}
 
 	good, err := os.ReadFile(path)
@@ -85,10 +84,10 @@ func TestKeeper(t *testing.T) {
 		}
 		k, log = keeper(t, third, path)
 		if k.Restore(); !strings.Contains(log.String(), "can't be used; starting without") || len(third.Snapshot().Entries) != 0 {
-			t.Errorf("a snapshot that is %s: %q", what, log)
+			t.Errorf("%s snapshot: got log %q", what, log)
 		}
 		if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, raw) {
-			t.Errorf("a snapshot that is %s was not left: %v", what, err)
+			t.Errorf("%s snapshot was not kept: %v", what, err)
 		}
 		k.Save()
 		if _, err := modelserver.LoadSnapshot(path); err != nil {
@@ -105,7 +104,7 @@ func TestKeeperFails(t *testing.T) {
 	k, log := keeper(t, s, filepath.Join(t.TempDir(), "no such directory", "state"))
 	k.Save()
 	if stats := k.Stats(); stats.Failed != 1 || stats.Saved != 0 || !strings.Contains(log.String(), "was not saved") {
-		t.Errorf("stats are %+v, logged %q", stats, log)
+		t.Errorf("got stats %+v and log %q", stats, log)
 	}
 	for name, c := range map[string]modelserver.KeeperConfig{"Path": {}, "Interval": {Path: "x", Interval: -1}} {
 		var bad *field.Error

@@ -137,7 +137,7 @@ func (p *Peers) Stats() PeerStats {
 }
 
 // Run makes a round now and at every interval until ctx ends, and then returns
-// nil. After the first it releases the server (Config.Hold), whoever answered.
+// nil. After the first it releases the server (Config.Hold), whichever peers answered.
 func (p *Peers) Run(ctx context.Context) error {
 	defer p.Close()
 	ticker := time.NewTicker(p.config.Interval)

@@ -15,9 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// TestProntoFederation: nodes that follow Pronto's signal push their models and adopt
-// the fleet's. From then on their projections are those on the principal directions of
-// all nodes' raw samples together.
+// TestProntoFederation: nodes that follow Pronto's signal push their models and adopt the fleet's. From
+// then on their projections are those on the principal directions of all nodes' raw samples together.
 func TestProntoFederation(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	s := start(t, modelserver.Config{Tick: time.Millisecond, Now: func() time.Time { return noon }})
@@ -64,7 +63,7 @@ func TestProntoFederation(t *testing.T) {
 			t.Fatal(err)
 		}
 		y := []float64{.1 * float64(n), .4, .6}
-		for i := range 10 { // to the next report
+		for i := range 10 { // until the next report
 			if _, _, err := p.Sample(at.Add(time.Duration(i)*100*time.Millisecond), y); err != nil {
 				t.Fatal(err)
 			}
@@ -79,20 +78,20 @@ func TestProntoFederation(t *testing.T) {
 				want += u * y[i]
 			}
 			if math.Abs(v-want) > 1e-9 {
-				t.Errorf("node %d: projection %d is %g, of the raw samples together %g", n, j, v, want)
+				t.Errorf("node %d: got projection %d of %g, want %g as of the pooled samples", n, j, v, want)
 			}
 		}
 	}
 	d := s.Describe("").Models[0]
 	for i, name := range []string{"cpu", "io", "memory"} {
 		if c := d.Channels[i]; c.Name != name || c.Mean == nil || math.Abs(*c.Mean-pooled.MeanTo(nil)[i]) > 1e-12 {
-			t.Errorf("described as %+v", c)
+			t.Errorf("got description %+v", c)
 		}
 	}
 }
 
-// TestMixedKinds: a model of the other kind than its schema's is dropped, named and
-// counted, answered with nothing, and refused from replicas and snapshots too.
+// TestMixedKinds: a model of another kind than its schema's is dropped, logged and counted, gets an
+// empty answer, and is refused from replicas and snapshots, too.
 func TestMixedKinds(t *testing.T) {
 	refused := make(chan error, 1)
 	s := start(t, modelserver.Config{Tick: time.Millisecond, OnError: func(err error) { refused <- err }})
@@ -101,7 +100,7 @@ func TestMixedKinds(t *testing.T) {
 	other := local("b", 1, 1)
 	other.Model.Mean = []float64{.5, .5}
 	if response := push(t, s, other); response.GetGlobal() != nil {
-		t.Errorf("answered with %v", response)
+		t.Errorf("got answer %v", response)
 	}
 	err := <-refused
 	until(t, s, func(s modelserver.Stats) bool { return s.Mixed == 1 })

@@ -27,8 +27,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// replica is a server at an address of its own that knows the others by links
-// that can be cut. Its clock is off by a fixed time.
+// replica is a server with its own address that reaches the others by links that can be cut. Its clock
+// has a fixed offset.
 type replica struct {
 	t       *testing.T
 	clock   func() time.Time
@@ -125,7 +125,7 @@ func (l *link) setCut(cut bool) {
 	}
 }
 
-// keep reports whether the link is whole.
+// keep reports whether the link is up.
 func (l *link) keep(c net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,13 +156,12 @@ func (l *link) forward(from net.Conn) {
 	_, _ = io.Copy(from, to)
 }
 
-// trio is three replicas on one simulated time, each with a clock that is hours
-// off the others'.
+// trio is three replicas with one simulated time, each with a clock that is hours off the others'.
 type trio struct {
 	t        *testing.T
 	elapsed  atomic.Int64 // nanoseconds
 	replicas [3]*replica
-	links    [3][3]*link // by who asks whom
+	links    [3][3]*link // from the first index to the second
 	sequence uint64
 	rng      *rand.Rand
 }
@@ -201,7 +200,7 @@ func (c *trio) push(node, replica int) {
 	push(c.t, c.replicas[replica].server, l)
 }
 
-// round is one exchange interval: every replica asks the others once.
+// round is one exchange interval: every replica queries each other one once.
 func (c *trio) round() {
 	c.t.Helper()
 	c.elapsed.Add(int64(time.Second))
@@ -210,8 +209,7 @@ func (c *trio) round() {
 	}
 }
 
-// agree fails unless all replicas hold the same nodes, and to 1e-12 the same
-// model.
+// agree fails the test unless all replicas hold the same nodes and, to 1e-12, the same model.
 func (c *trio) agree(nodes int) {
 	c.t.Helper()
 	var want aggregate.Global
@@ -221,18 +219,18 @@ func (c *trio) agree(nodes int) {
 			want = got
 		}
 		if got.Nodes != nodes || want.Costs[0] != got.Costs[0] {
-			c.t.Errorf("replica %d has %d nodes and cost %+v, want %d and %+v", i, got.Nodes, got.Costs[0], nodes, want.Costs[0])
+			c.t.Errorf("replica %d: got %d nodes and cost %+v, want %d and %+v", i, got.Nodes, got.Costs[0], nodes, want.Costs[0])
 		}
 		if d := distance(got, want); d > 1e-12 {
-			c.t.Errorf("replica %d is off replica 0 by %.2g of the trace", i, d)
+			c.t.Errorf("replica %d differs from replica 0 by %.2g of the trace", i, d)
 		}
 		if got.Ages != want.Ages {
-			c.t.Errorf("replica %d has ages %+v, replica 0 %+v", i, got.Ages, want.Ages)
+			c.t.Errorf("replica %d: got ages %+v, replica 0 %+v", i, got.Ages, want.Ages)
 		}
 	}
 }
 
-// global is the model of what a server holds now, whatever it has published.
+// global returns the model of what a server holds now, published or not.
 func global(t *testing.T, s *modelserver.Server) aggregate.Global {
 	t.Helper()
 	snapshot := s.Snapshot()
@@ -252,7 +250,7 @@ func global(t *testing.T, s *modelserver.Server) aggregate.Global {
 	return globals[0]
 }
 
-// distance is that of two models' moments relative to the trace.
+// distance returns the distance of two models' moments relative to the trace.
 func distance(a, b aggregate.Global) float64 {
 	x, y := a.Model.MomentsTo(nil), b.Model.MomentsTo(nil)
 	var sum, trace float64
@@ -265,9 +263,8 @@ func distance(a, b aggregate.Global) float64 {
 	return math.Sqrt(sum) / trace
 }
 
-// TestReplicasConverge partitions one of three for a minute while its nodes
-// push on, and kills another, which comes back empty or from a snapshot: two
-// intervals after, all are the same.
+// TestReplicasConverge partitions one of three for a minute while its nodes keep pushing, and kills
+// another, which restarts empty or from a snapshot: two intervals later, all are equal.
 func TestReplicasConverge(t *testing.T) {
 	for _, snapshot := range []bool{false, true} {
 		t.Run(fmt.Sprintf("snapshot=%v", snapshot), func(t *testing.T) {
@@ -294,9 +291,9 @@ func TestReplicasConverge(t *testing.T) {
 						c.push(n, n%3)
 					}
 				}
-				c.push(nodes, 2) // a node that only the partitioned one hears of
+				c.push(nodes, 2) // a node that only the partitioned replica receives
 				if second == 30 {
-					c.replicas[1].stop() // with what it has not told
+					c.replicas[1].stop() // with changes that it has not sent
 				}
 				if second == 40 {
 					c.replicas[1].start()
@@ -316,14 +313,14 @@ func TestReplicasConverge(t *testing.T) {
 			c.round()
 			c.agree(nodes + 1)
 			if p := c.replicas[2].peers.Stats(); p.Peers != 2 || p.Failed == 0 || p.Lag > time.Second {
-				t.Errorf("stats are %+v", p)
+				t.Errorf("got stats %+v", p)
 			}
 		})
 	}
 }
 
-// TestForgottenNodesStayForgotten cuts a replica off until the others have
-// forgotten a node, and lets it talk again.
+// TestForgottenNodesStayForgotten cuts a replica off until the others have forgotten a node, and then
+// reconnects it.
 func TestForgottenNodesStayForgotten(t *testing.T) {
 	c := newTrio(t)
 	c.push(0, 0)
@@ -350,8 +347,8 @@ func TestForgottenNodesStayForgotten(t *testing.T) {
 	c.agree(1)
 }
 
-// TestLargeStatesTravelInChunks holds that messages stay within their bound.
-func TestLargeStatesTravelInChunks(t *testing.T) {
+// TestLargeStatesAreSentInChunks: messages stay within their size limit.
+func TestLargeStatesAreSentInChunks(t *testing.T) {
 	c := newTrio(t)
 	const nodes, dim = 60, 64
 	for n := range nodes {
@@ -366,13 +363,12 @@ func TestLargeStatesTravelInChunks(t *testing.T) {
 	}
 	c.round()
 	if stats := c.replicas[1].server.Stats(); stats.Taken != nodes {
-		t.Errorf("stats are %+v", stats)
+		t.Errorf("got stats %+v", stats)
 	}
 	c.agree(nodes)
 }
 
-// TestOwnAddress holds that a replica may be among its own targets, and that a
-// name stands for all its addresses.
+// TestOwnAddress: a replica may be among its own targets, and a name stands for all its addresses.
 func TestOwnAddress(t *testing.T) {
 	c := newTrio(t)
 	_, port, err := net.SplitHostPort(c.replicas[0].addr)
@@ -399,7 +395,7 @@ func TestOwnAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := peers.Stats(); s.Peers != 1 || s.Exchanges != 1 {
-		t.Errorf("stats are %+v", s)
+		t.Errorf("got stats %+v", s)
 	}
 	if n := global(t, c.replicas[0].server).Nodes; n != 1 {
 		t.Errorf("%d nodes", n)
@@ -410,7 +406,7 @@ func TestOwnAddress(t *testing.T) {
 	}
 }
 
-// badPeer answers with one chunk.
+// badPeer answers with a given chunk.
 type badPeer struct {
 	spaziov1.UnimplementedPeerServiceServer
 	chunk *spaziov1.StateChunk
@@ -420,7 +416,7 @@ func (p badPeer) Changes(_ *spaziov1.ChangesRequest, stream grpc.ServerStreaming
 	return stream.Send(p.chunk)
 }
 
-// TestBadChunksAreRefused as a whole: what is good in them is not taken over.
+// TestBadChunksAreRefused as a whole: their valid entries are not merged either.
 func TestBadChunksAreRefused(t *testing.T) {
 	state := func() *spaziov1.NodeState {
 		return &spaziov1.NodeState{Node: "n", Schema: "s", Dim: 2, Weight: 20, Moments: []float64{.5, .1, .2}}
@@ -441,8 +437,8 @@ func TestBadChunksAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := 0
-		peers, err := modelserver.NewPeers(s, modelserver.PeersConfig{Targets: []string{serve(t, badPeer{chunk: chunk})}, OnError: func(string, error) { told++ }})
+		failures := 0
+		peers, err := modelserver.NewPeers(s, modelserver.PeersConfig{Targets: []string{serve(t, badPeer{chunk: chunk})}, OnError: func(string, error) { failures++ }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,13 +448,13 @@ func TestBadChunksAreRefused(t *testing.T) {
 				t.Errorf("a bad %s: %v", field, err)
 			}
 		}
-		if n := len(s.Snapshot().Entries); n != 0 || told != 1 {
-			t.Errorf("a bad %s: %d nodes, OnError was called %d times", field, n, told)
+		if n := len(s.Snapshot().Entries); n != 0 || failures != 1 {
+			t.Errorf("bad %s: got %d nodes and %d calls of OnError", field, n, failures)
 		}
 	}
 }
 
-// silentPeer tells that it was asked, and never answers.
+// silentPeer signals each request, and never answers.
 type silentPeer struct {
 	spaziov1.UnimplementedPeerServiceServer
 	asked chan struct{}
@@ -470,12 +466,12 @@ func (p silentPeer) Changes(_ *spaziov1.ChangesRequest, stream grpc.ServerStream
 	return stream.Context().Err()
 }
 
-// TestExchangesGivenUp: who stops in the middle of a round has lost no peer.
+// TestExchangesGivenUp: stopping in the middle of a round does not count as an unreachable peer.
 func TestExchangesGivenUp(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	peers, err := modelserver.NewPeers(populated(t, 0), modelserver.PeersConfig{
 		Targets: []string{serve(t, silentPeer{asked: asked})}, Timeout: time.Minute,
-		OnError: func(peer string, err error) { t.Errorf("%s can't be reached: %v", peer, err) },
+		OnError: func(peer string, err error) { t.Errorf("got an unreachable peer %s: %v", peer, err) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -511,9 +507,9 @@ func serve(t testing.TB, s spaziov1.PeerServiceServer) string {
 	return listener.Addr().String()
 }
 
-// TestHeldUntilTheOthersWereAsked is a replica that starts empty beside one
-// that knows the fleet: its first answer with a model is the fleet's.
-func TestHeldUntilTheOthersWereAsked(t *testing.T) {
+// TestHeldUntilTheOthersWereQueried: a replica starts empty beside one that has the fleet: its first
+// answer with a model is the fleet's.
+func TestHeldUntilTheOthersWereQueried(t *testing.T) {
 	c := newTrio(t)
 	for n := range 20 {
 		c.push(n, 0)
@@ -521,7 +517,7 @@ func TestHeldUntilTheOthersWereAsked(t *testing.T) {
 	s := start(t, modelserver.Config{Hold: true, Tick: time.Millisecond, Now: c.replicas[0].clock})
 	until(t, s, func(stats modelserver.Stats) bool { return !stats.At.IsZero() })
 	if response := push(t, s, local("node-0", 0, 1)); response.GetGlobal() != nil || s.Ready() {
-		t.Errorf("a held server answers %v, ready %v", response, s.Ready())
+		t.Errorf("held server: got %v, ready %v", response, s.Ready())
 	}
 	peers, err := modelserver.NewPeers(s, modelserver.PeersConfig{Targets: []string{c.replicas[0].addr}, Interval: time.Millisecond, Timeout: time.Minute})
 	if err != nil {
@@ -534,9 +530,9 @@ func TestHeldUntilTheOthersWereAsked(t *testing.T) {
 		again := local("node-0", 0, 1)
 		again.Sequence = sequence
 		if g := push(t, s, again).GetGlobal(); g != nil {
-			// The first round is cut off after a while on a slow machine.
+			// On a slow machine the first round times out.
 			if n := g.GetNodes(); n != 20 && peers.Stats().Failed == 0 {
-				t.Errorf("the first model is of %d nodes", n)
+				t.Errorf("first model: got %d nodes", n)
 			}
 			break
 		}
@@ -566,11 +562,11 @@ func TestPeersConfigErrors(t *testing.T) {
 	}
 	var plaintext *transport.PlaintextError
 	if _, err := modelserver.NewPeers(s, modelserver.PeersConfig{Targets: []string{"dns:///elsewhere:1"}}); !errors.As(err, &plaintext) {
-		t.Errorf("plaintext beyond loopback: %v", err)
+		t.Errorf("plaintext beyond loopback: got error %v", err)
 	}
 }
 
-// TestReadersAreBounded holds that those who ask and don't read can't pile up.
+// TestReadersAreBounded: callers that do not read cannot pile up.
 func TestReadersAreBounded(t *testing.T) {
 	s, err := modelserver.New(modelserver.Config{})
 	if err != nil {
@@ -592,9 +588,9 @@ func TestReadersAreBounded(t *testing.T) {
 		<-stuck.sending
 	}
 	if err := s.Changes(&spaziov1.ChangesRequest{Replica: 1}, stuck); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("one reader too many: %v", err)
+		t.Errorf("one reader over the limit: got %v", err)
 	}
-	push(t, s, local("a", 0, 1)) // nobody is held up
+	push(t, s, local("a", 0, 1)) // pushes are not blocked
 	close(release)
 	asking.Wait()
 }

@@ -95,7 +95,7 @@ type Server struct {
 	spaziov1.UnimplementedPeerServiceServer
 
 	config    Config
-	mailbox   *mailbox
+	pushQueue *pushQueue
 	published atomic.Pointer[publication]
 	held      atomic.Bool
 	readers   atomic.Int32              // of changes
@@ -121,7 +121,7 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, aggregate: a, mailbox: newMailbox(c.Queue, c.QueueBytes, c.Aggregate.WithDefaults().CallerShare)}
+	s := &Server{config: c, aggregate: a, pushQueue: newPushQueue(c.Queue, c.QueueBytes, c.Aggregate.WithDefaults().CallerShare)}
 	s.published.Store(&publication{})
 	made := time.Now()
 	s.alive.Store(&made)
@@ -151,7 +151,7 @@ func (s *Server) Push(ctx context.Context, request *spaziov1.PushRequest) (*spaz
 		s.count(&s.refused[causeOf(err)])
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	outcome := s.mailbox.put(s.config.Now(), caller, local)
+	outcome := s.pushQueue.put(s.config.Now(), caller, local)
 	if outcome == full {
 		s.count(&s.counts.Overflowed)
 		return nil, status.Errorf(codes.ResourceExhausted, "too much is waiting to be merged")
@@ -200,7 +200,7 @@ func (s *Server) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			s.locked(s.merge)
 			return nil
-		case <-s.mailbox.crowded:
+		case <-s.pushQueue.crowded:
 			s.locked(s.merge)
 		case <-ticker.C:
 			s.tick()
@@ -231,11 +231,11 @@ func (s *Server) refresh() {
 	})
 }
 
-// merge empties the mailbox.
+// merge empties the queue.
 func (s *Server) merge() {
-	batch := s.mailbox.swap()
-	for i := range batch.letters {
-		put, err := s.aggregate.Put(batch.letters[i].at, batch.letters[i].local)
+	batch := s.pushQueue.swap()
+	for i := range batch.pushes {
+		put, err := s.aggregate.Put(batch.pushes[i].at, batch.pushes[i].local)
 		switch {
 		case err != nil:
 			s.count(&s.counts.Dropped)

@@ -57,18 +57,18 @@ func run(t *testing.T, s *modelserver.Server) {
 	})
 }
 
-// until waits for the server's stats to be as wanted.
+// until waits until the server's stats are as wanted.
 func until(t *testing.T, s *modelserver.Server, wanted func(modelserver.Stats) bool) {
 	t.Helper()
 	for !wanted(s.Stats()) {
 		if t.Context().Err() != nil {
-			t.Fatalf("stats are %+v", s.Stats())
+			t.Fatalf("got stats %+v", s.Stats())
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// local is a node's model of load along one axis.
+// local returns a node's model of load along one axis.
 func local(node string, axis int, sigma float64) agent.Local {
 	u := make([]float64, 2)
 	u[axis] = 1
@@ -96,7 +96,7 @@ func TestPushAnswersWithTheLatestModel(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	s := start(t, modelserver.Config{Tick: time.Millisecond, Now: func() time.Time { return noon }})
 	if response := push(t, s, local("a", 0, 2)); response.GetGlobal() != nil && response.GetGlobal().GetNodes() != 1 {
-		t.Errorf("the first push met %v", response)
+		t.Errorf("first push: got %v", response)
 	}
 	push(t, s, local("b", 1, 1))
 	until(t, s, func(stats modelserver.Stats) bool { return stats.Nodes == 2 })
@@ -107,19 +107,19 @@ func TestPushAnswersWithTheLatestModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if fleet.Nodes != 2 || fleet.Schema != "cpu,memory" || !fleet.Costs[0].Known || fleet.Costs[1].Known {
-		t.Errorf("the fleet is %+v", fleet)
+		t.Errorf("got fleet %+v", fleet)
 	}
 	want := []float64{2, 0, 0, .5}
 	for i, v := range fleet.Model.MomentsTo(nil) {
 		if math.Abs(v-want[i]) > 1e-12 {
-			t.Errorf("moments are %v, want %v", fleet.Model.MomentsTo(nil), want)
+			t.Errorf("got moments %v, want %v", fleet.Model.MomentsTo(nil), want)
 			break
 		}
 	}
 	other := local("c", 0, 1)
 	other.Schema = "something else"
 	if response := push(t, s, other); response.GetGlobal() != nil {
-		t.Errorf("another schema met %v", response)
+		t.Errorf("another schema: got %v", response)
 	}
 }
 
@@ -127,16 +127,16 @@ func TestVersionGrowsWithChange(t *testing.T) {
 	s := start(t, modelserver.Config{Tick: time.Millisecond})
 	push(t, s, local("a", 0, 1))
 	until(t, s, func(stats modelserver.Stats) bool { return stats.Version == 1 })
-	push(t, s, local("a", 0, 2)) // no newer
+	push(t, s, local("a", 0, 2)) // not newer
 	until(t, s, func(stats modelserver.Stats) bool { return stats.Stale == 1 })
 	published := s.Stats().At
 	until(t, s, func(stats modelserver.Stats) bool { return stats.At.After(published) })
 	if v := s.Stats().Version; v != 1 {
-		t.Errorf("version is %d after a stale push, want 1", v)
+		t.Errorf("after a stale push: got version %d, want 1", v)
 	}
 }
 
-// published waits until what was known before it was called is published.
+// published waits until everything known before the call is published.
 func published(t *testing.T, s *modelserver.Server) modelserver.Stats {
 	t.Helper()
 	now := time.Now()
@@ -144,8 +144,7 @@ func published(t *testing.T, s *modelserver.Server) modelserver.Stats {
 	return s.Stats()
 }
 
-// TestVersionGrowsWithANewerModel: of a node that is known, pushed or told by
-// another replica.
+// TestVersionGrowsWithANewerModel of a known node, pushed or received from another replica.
 func TestVersionGrowsWithANewerModel(t *testing.T) {
 	one := start(t, modelserver.Config{Tick: time.Millisecond})
 	other := start(t, modelserver.Config{Tick: time.Millisecond})
@@ -165,7 +164,7 @@ func TestVersionGrowsWithANewerModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if v := published(t, other).Version; v != sequence+1 {
-			t.Errorf("push %d: version %d of the other replica", sequence, v)
+			t.Errorf("push %d: got version %d at the other replica", sequence, v)
 		}
 		if s := peers.Stats(); s.Rounds != sequence+1 {
 			t.Errorf("push %d: %d rounds", sequence, s.Rounds)
@@ -173,9 +172,9 @@ func TestVersionGrowsWithANewerModel(t *testing.T) {
 	}
 }
 
-// TestMailboxKeepsLittle: of letters with many costs, which the aggregator
-// refused, next to nothing stays.
-func TestMailboxKeepsLittle(t *testing.T) {
+// TestInputKeepsLittle: messages with many costs, which the aggregator refused, leave almost no memory
+// in use.
+func TestInputKeepsLittle(t *testing.T) {
 	const nodes, dim = 4000, 64
 	heap := func() uint64 {
 		var m runtime.MemStats
@@ -189,7 +188,7 @@ func TestMailboxKeepsLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := heap()
-	for range 2 { // both of the batches that take turns
+	for range 2 { // both alternating batches
 		for n := range nodes {
 			u := make([]float64, dim)
 			u[0] = 1
@@ -202,15 +201,14 @@ func TestMailboxKeepsLittle(t *testing.T) {
 		s.Snapshot() // merges
 	}
 	each := int64(heap()-before) / nodes
-	t.Logf("%d bytes a letter", each)
-	if each > dim*24 { // of one batch's costs
-		t.Errorf("%d bytes a letter stay", each)
+	t.Logf("%d bytes per message", each)
+	if each > dim*24 { // costs of one batch
+		t.Errorf("got %d remaining bytes per message", each)
 	}
 	runtime.KeepAlive(s)
 }
 
-// TestMalformed goes through the real service: every refusal names the field
-// and leaves the state as it was.
+// TestMalformed uses the real service: every refusal names the field and leaves the state unchanged.
 func TestMalformed(t *testing.T) {
 	s := start(t, modelserver.Config{Tick: time.Millisecond})
 	client := dial(t, s)
@@ -240,7 +238,7 @@ func TestMalformed(t *testing.T) {
 	published := s.Stats().At
 	until(t, s, func(stats modelserver.Stats) bool { return stats.At.After(published) })
 	if stats := s.Stats(); stats.Version != 1 || stats.Pushes != 1 || stats.Refused != 10 {
-		t.Errorf("stats are %+v", stats)
+		t.Errorf("got stats %+v", stats)
 	}
 	want := map[string]uint64{"missing": 3, "length": 1, "range": 4, "not_finite": 2, "text": 0, "order": 0, "orthonormal": 0, "other": 0}
 	if diff := cmp.Diff(want, s.Refusals()); diff != "" {
@@ -272,38 +270,37 @@ func TestDescribe(t *testing.T) {
 	if len(all) != 2 || all[0].Schema != "another" || all[1].Schema != "cpu,memory" {
 		t.Fatalf("all: %v", all)
 	}
-	// Of another form than names, one a dimension.
+	// Its format differs from a name per dimension.
 	if names := []string{all[0].Channels[0].Name, all[0].Channels[1].Name}; names[0] != "channel 0" || names[1] != "channel 1" {
-		t.Errorf("channels of another schema are %q", names)
+		t.Errorf("another schema: got channels %q", names)
 	}
 	got := describe("?schema=cpu%2Cmemory").Models
 	if len(got) != 1 {
-		t.Fatalf("one schema: %v", got)
+		t.Fatalf("one schema: got %v", got)
 	}
 	m := got[0]
 	if m.Nodes != 2 || m.Clipped != 0 || m.Version == 0 || m.Ages != (modelserver.AgeSummary{Median: 2, Max: 4}) || !(m.SwayDegrees > 0 && m.SwayDegrees <= 90) {
-		t.Errorf("the model is %+v", m)
+		t.Errorf("got model %+v", m)
 	}
 	if c := m.Channels; len(c) != 2 || c[0].Name != "cpu" || c[0].Direction != 1 || c[0].Cost == nil || c[0].Cost.Value != .5 || c[1].Direction != 0 || c[1].Cost != nil {
-		t.Errorf("channels are %+v", c)
+		t.Errorf("got channels %+v", c)
 	}
 	if c := m.Components; len(c) != 2 || !(c[0].Energy > c[1].Energy) || math.Abs(c[0].Share+c[1].Share-1) > 1e-9 ||
 		math.Abs(c[0].Energy-c[0].Sigma*c[0].Sigma) > 1e-12 || math.Abs(c[0].RMS-c[0].Sigma/math.Sqrt(float64(10))) > 1e-9 || math.Abs(c[1].Direction[1]) != 1 {
-		t.Errorf("components are %+v", c)
+		t.Errorf("got components %+v", c)
 	}
 	if none := describe("?schema=none").Models; none == nil || len(none) != 0 {
-		t.Errorf("no such schema: %v", none)
+		t.Errorf("unknown schema: got %v", none)
 	}
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, modelserver.DebugPath, nil))
 	if w.Code != http.StatusMethodNotAllowed {
-		t.Errorf("a POST is answered with %d", w.Code)
+		t.Errorf("POST: got %d", w.Code)
 	}
 }
 
-// TestFlood is many goroutines that push more nodes than there is room for,
-// twice as many as the mailbox holds: what is kept is bounded, and every push
-// is answered.
+// TestFlood pushes more nodes than there is room for from many goroutines, twice as many as the input
+// queue holds: the kept state is bounded, and every push is answered.
 func TestFlood(t *testing.T) {
 	const queue, most, workers, each = 64, 100, 8, 400
 	var dropped atomic.Int64
@@ -323,7 +320,7 @@ func TestFlood(t *testing.T) {
 		}()
 	}
 	flooding.Wait()
-	// On a busy machine most of the flood overflows: more come until it is full.
+	// On a loaded machine most of the flood overflows: more pushes follow until it is full.
 	pushed := uint64(workers * each)
 	until(t, s, func(stats modelserver.Stats) bool {
 		if stats.Nodes == most {
@@ -337,15 +334,15 @@ func TestFlood(t *testing.T) {
 		return false
 	})
 	if n := len(s.Snapshot().Entries); n != most {
-		t.Errorf("%d nodes are kept, want %d", n, most)
+		t.Errorf("got %d nodes, want %d", n, most)
 	}
 	if stats := s.Stats(); stats.Pushes+stats.Overflowed != pushed || stats.Dropped != uint64(dropped.Load()) || stats.Pushes-stats.Dropped != most {
-		t.Errorf("stats are %+v, OnError was called %d times", stats, dropped.Load())
+		t.Errorf("got stats %+v, and %d calls of OnError", stats, dropped.Load())
 	}
 }
 
-// TestMemoryOfANode holds the bar of 2 KiB at four channels, what waits in both
-// halves of the mailbox included.
+// TestMemoryOfANode checks the limit of 2 KiB at four channels, both halves of the input queue
+// included.
 func TestMemoryOfANode(t *testing.T) {
 	const nodes, dim = 5000, 4
 	heap := func() uint64 {
@@ -378,9 +375,9 @@ func TestMemoryOfANode(t *testing.T) {
 		}
 	}
 	each := (heap() - before) / nodes
-	t.Logf("%d bytes a node", each)
+	t.Logf("%d bytes per node", each)
 	if each > 2<<10 {
-		t.Errorf("%d bytes a node, want at most 2 KiB", each)
+		t.Errorf("got %d bytes per node, want at most 2 KiB", each)
 	}
 	runtime.KeepAlive(s)
 }
@@ -392,7 +389,7 @@ func dial(t testing.TB, s spaziov1.ModelServiceServer) spaziov1.ModelServiceClie
 	return client
 }
 
-// dialGuarded is dial, and returns who counts the connections as well.
+// dialGuarded is dial, and also returns the connection limiter.
 func dialGuarded(t testing.TB, s spaziov1.ModelServiceServer) (spaziov1.ModelServiceClient, *transport.ConnLimiter) {
 	t.Helper()
 	guard, err := transport.NewConnLimiter(transport.Limits{})
@@ -430,26 +427,26 @@ func dialGuarded(t testing.TB, s spaziov1.ModelServiceServer) (spaziov1.ModelSer
 	return spaziov1.NewModelServiceClient(connection), guard
 }
 
-// TestPushAdmits: who has pushed a model is no stranger any more, who was refused
-// still is.
+// TestPushAdmits: a caller whose model was accepted counts as authenticated, one that was refused does
+// not.
 func TestPushAdmits(t *testing.T) {
 	client, guard := dialGuarded(t, start(t, modelserver.Config{Tick: time.Hour}))
 	if _, err := client.Push(t.Context(), &spaziov1.PushRequest{}); status.Code(err) != codes.InvalidArgument {
-		t.Fatalf("a push of nothing: %v", err)
+		t.Fatalf("empty push: got %v", err)
 	}
 	if s := guard.Stats(); s.Connections != 1 || s.Unauthenticated != 1 {
-		t.Errorf("after a push of nothing: %+v", s)
+		t.Errorf("after an empty push: got %+v", s)
 	}
 	if _, err := client.Push(t.Context(), request(local("a", 0, 1))); err != nil {
 		t.Fatal(err)
 	}
 	if s := guard.Stats(); s.Connections != 1 || s.Unauthenticated != 0 {
-		t.Errorf("after a push: %+v", s)
+		t.Errorf("after a push: got %+v", s)
 	}
 }
 
-// TestMailboxIsBounded pushes without anyone merging.
-func TestMailboxIsBounded(t *testing.T) {
+// TestInputIsBounded pushes without merging.
+func TestInputIsBounded(t *testing.T) {
 	s, err := modelserver.New(modelserver.Config{Queue: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -458,7 +455,7 @@ func TestMailboxIsBounded(t *testing.T) {
 		push(t, s, local(fmt.Sprint(i), 0, 1))
 	}
 	if _, err := s.Push(t.Context(), request(local("one too many", 0, 1))); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("a push to a full mailbox: %v", err)
+		t.Errorf("push to a full queue: got %v", err)
 	}
 	again := local("1", 0, 1)
 	again.Sequence = 1
@@ -470,8 +467,8 @@ func TestMailboxIsBounded(t *testing.T) {
 	}
 }
 
-// TestCrowdIsMergedEarly holds that a burst does not wait for the tick.
-func TestCrowdIsMergedEarly(t *testing.T) {
+// TestBurstIsMergedEarly: a burst does not wait for the tick.
+func TestBurstIsMergedEarly(t *testing.T) {
 	s := start(t, modelserver.Config{Queue: 10, Tick: time.Hour})
 	for i := 0; i < 200; {
 		_, err := s.Push(t.Context(), request(local(fmt.Sprint(i), 0, 1)))
@@ -500,7 +497,7 @@ func TestNodesBeyondTheBoundAreReported(t *testing.T) {
 		t.Errorf("OnError: %v", err)
 	}
 	if stats := s.Stats(); stats.Dropped != 1 {
-		t.Errorf("stats are %+v", stats)
+		t.Errorf("got stats %+v", stats)
 	}
 }
 
@@ -509,7 +506,7 @@ func TestNewest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sequence := range []uint64{3, 7, 5} { // one tick's worth, out of order
+	for _, sequence := range []uint64{3, 7, 5} { // within one tick, out of order
 		l := local("a", 0, float64(sequence)/10)
 		l.Sequence = sequence
 		push(t, s, l)
@@ -523,11 +520,11 @@ func TestNewest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sigma := s.Globals()[0].Model.Sigma(0); math.Abs(sigma-.7) > 1e-12 {
-		t.Errorf("sigma is %v, want that of sequence 7", sigma)
+		t.Errorf("got sigma %v, want that of sequence 7", sigma)
 	}
 }
 
-// TestConcurrentPushes is for the race detector as much as for the count.
+// TestConcurrentPushes checks the count, and is run with the race detector.
 func TestConcurrentPushes(t *testing.T) {
 	s := start(t, modelserver.Config{Tick: time.Millisecond})
 	client := dial(t, s)
@@ -550,7 +547,7 @@ func TestConcurrentPushes(t *testing.T) {
 	running.Wait()
 	until(t, s, func(stats modelserver.Stats) bool { return stats.Nodes == nodes })
 	if stats := s.Stats(); stats.Pushes != nodes*pushes {
-		t.Errorf("stats are %+v", stats)
+		t.Errorf("got stats %+v", stats)
 	}
 }
 
@@ -572,8 +569,8 @@ func TestPushDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzPush sends raw bytes: a request is accepted, or refused by a field and
-// the state, byte for byte as a snapshot has it, is what it was.
+// FuzzPush sends raw bytes: a request is accepted, or a field is refused and the state stays byte for
+// byte the same, as a snapshot shows.
 func FuzzPush(f *testing.F) {
 	good, err := proto.Marshal(request(local("a", 0, 1)))
 	if err != nil {
@@ -596,7 +593,7 @@ func FuzzPush(f *testing.F) {
 		after := s.Snapshot()
 		if err == nil {
 			if _, err := modelserver.ReadSnapshot(bytes.NewReader(encode(t, after))); err != nil {
-				t.Fatalf("what was accepted is no good in a snapshot: %v", err)
+				t.Fatalf("an accepted push makes an invalid snapshot: %v", err)
 			}
 			return
 		}
@@ -618,8 +615,8 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// BenchmarkPush is one push of 5,000 nodes' without the wire, its share of
-// merging and publishing included.
+// BenchmarkPush is one push among those of 5,000 nodes without the network, its share of merging and
+// publishing included.
 func BenchmarkPush(b *testing.B) {
 	for _, dim := range []int{2, 4} {
 		b.Run(fmt.Sprintf("d=%d/nodes=5000", dim), func(b *testing.B) {
@@ -658,8 +655,8 @@ func BenchmarkPush(b *testing.B) {
 	}
 }
 
-// BenchmarkLoopback is pushes of 5,000 nodes over gRPC, client included; p99 is
-// of the latency that a node sees.
+// BenchmarkLoopback is a push among those of 5,000 nodes over gRPC, client included; p99 is the latency
+// at the node.
 func BenchmarkLoopback(b *testing.B) {
 	const nodes, connections, inFlight = 5000, 8, 4
 	s, err := modelserver.New(modelserver.Config{})

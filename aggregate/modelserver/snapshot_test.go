@@ -23,7 +23,7 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// populated is a server that has heard of some nodes at noon.
+// populated returns a server that received some nodes at noon.
 func populated(t testing.TB, nodes int) *modelserver.Server {
 	t.Helper()
 	s, err := modelserver.New(modelserver.Config{Now: func() time.Time { return noon }})
@@ -50,8 +50,8 @@ func encode(t testing.TB, s modelserver.Snapshot) []byte {
 // sameSnapshot compares instants, whatever their locations.
 var sameSnapshot = cmp.Comparer(func(x, y time.Time) bool { return x.Equal(y) })
 
-func TestSnapshotThereAndBack(t *testing.T) {
-	for _, nodes := range []int{0, 1, 2000} { // the last takes several records
+func TestSnapshotRoundTrip(t *testing.T) {
+	for _, nodes := range []int{0, 1, 2000} { // the last needs several records
 		want := populated(t, nodes).Snapshot()
 		raw := encode(t, want)
 		got, err := modelserver.ReadSnapshot(bytes.NewReader(raw))
@@ -65,13 +65,12 @@ func TestSnapshotThereAndBack(t *testing.T) {
 			t.Errorf("%d nodes (-written +read):\n%s", nodes, diff)
 		}
 		if !bytes.Equal(raw, encode(t, got)) {
-			t.Errorf("%d nodes: equal snapshots make other bytes", nodes)
+			t.Errorf("%d nodes: equal snapshots have different bytes", nodes)
 		}
 	}
 }
 
-// TestDamagedSnapshotsAreRefused cuts a snapshot off after every byte, and
-// turns every bit.
+// TestDamagedSnapshotsAreRefused truncates a snapshot after every byte, and flips every bit.
 func TestDamagedSnapshotsAreRefused(t *testing.T) {
 	good := encode(t, populated(t, 3).Snapshot())
 	refused := func(what string, raw []byte) {
@@ -89,7 +88,7 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 			refused(fmt.Sprintf("bit %d of byte %d turned", bit, n), raw)
 		}
 	}
-	refused("something behind", append(bytes.Clone(good), 0))
+	refused("trailing bytes", append(bytes.Clone(good), 0))
 	refused("twice", append(bytes.Clone(good), good...))
 }
 
@@ -108,7 +107,7 @@ func frame(payload []byte) []byte {
 	return []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24), byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24)}
 }
 
-// TestForgedSnapshotsAreRefused has checksums that are right.
+// TestForgedSnapshotsAreRefused with correct checksums.
 func TestForgedSnapshotsAreRefused(t *testing.T) {
 	const magic = "spazagg\x01"
 	state := func(spoil func(*spaziov1.NodeState)) *spaziov1.StateChunk {
@@ -144,7 +143,7 @@ func TestForgedSnapshotsAreRefused(t *testing.T) {
 func TestSnapshotFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	if _, err := modelserver.LoadSnapshot(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file: %v", err)
+		t.Errorf("missing file: got error %v", err)
 	}
 	for _, nodes := range []int{5, 2} { // the second replaces the first
 		if err := os.WriteFile(path+".next", []byte("of a crash"), 0o600); err != nil {
@@ -162,23 +161,23 @@ func TestSnapshotFile(t *testing.T) {
 	}
 	files, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(files) != 1 {
-		t.Errorf("%d files are left, %v", len(files), err)
+		t.Errorf("got %d files, %v", len(files), err)
 	}
 	if _, err := modelserver.SaveSnapshot(filepath.Join(path, "below a file"), modelserver.Snapshot{}); err == nil {
 		t.Error("saved below a file")
 	}
 }
 
-// TestAgesGoOnAcrossARestart is a snapshot read after some time, by a process
-// whose clock may have gone back.
-func TestAgesGoOnAcrossARestart(t *testing.T) {
+// TestAgesContinueAcrossARestart: a snapshot is read after some time, by a process whose clock may have
+// gone back.
+func TestAgesContinueAcrossARestart(t *testing.T) {
 	snapshot := populated(t, 2).Snapshot()
 	snapshot.Entries[0].Age = time.Minute
 	snapshot.Version = 41
 	for later, want := range map[time.Duration][]time.Duration{
 		10 * time.Second:             {70 * time.Second, 10 * time.Second},
 		-time.Hour:                   {time.Minute, 0},
-		49*time.Minute + time.Second: {49*time.Minute + time.Second}, // the other is past forgetting
+		49*time.Minute + time.Second: {49*time.Minute + time.Second}, // the other is due to be forgotten
 		math.MaxInt64:                nil,
 	} {
 		s, err := modelserver.New(modelserver.Config{Now: func() time.Time { return noon.Add(later) }})
@@ -210,15 +209,15 @@ func TestRestoreBeyondTheBoundIsReported(t *testing.T) {
 	}
 }
 
-// FuzzReadSnapshot: what is read can be restored and written again as it was;
-// anything else is a *SnapshotError.
+// FuzzReadSnapshot: a decoded snapshot can be restored and encoded again unchanged; anything else is a
+// *SnapshotError.
 func FuzzReadSnapshot(f *testing.F) {
 	good := encode(f, populated(f, 2).Snapshot())
 	f.Add(good)
 	f.Add(good[:len(good)/2])
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		checkSnapshot(t, raw)
-		// Also with a checksum that is right, so that the fuzzer gets beyond it.
+		// Also with a correct checksum, so that the fuzzer gets beyond it.
 		forged := append([]byte("spazagg\x01"), record(t, &spaziov1.SnapshotHeader{States: 1})...)
 		checkSnapshot(t, append(append(forged, frame(raw)...), raw...))
 		forged = append([]byte("spazagg\x01"), frame(raw)...)
@@ -238,7 +237,7 @@ func checkSnapshot(t *testing.T, raw []byte) {
 	}
 	again, err := modelserver.ReadSnapshot(bytes.NewReader(encode(t, s)))
 	if diff := cmp.Diff(s, again, sameSnapshot); err != nil || diff != "" {
-		t.Fatalf("there and back: %v (-read +again)\n%s", err, diff)
+		t.Fatalf("round trip: %v (-read +again)\n%s", err, diff)
 	}
 	server, err := modelserver.New(modelserver.Config{Now: func() time.Time { return s.Written }})
 	if err != nil {

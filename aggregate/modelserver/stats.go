@@ -13,10 +13,10 @@ import (
 // Stats is what a Server has done so far, and where it stands.
 type Stats struct {
 	// Pushes were accepted; Superseded of them met another push of the same
-	// node in the mailbox, and Stale ones were no newer than what was merged.
+	// node in the queue, and Stale ones were no newer than what was merged.
 	Pushes, Superseded, Stale uint64
 	// Refused pushes were malformed, Foreign ones of another node than the
-	// caller's, Overflowed ones met a full mailbox, and Dropped ones were accepted
+	// caller's, Overflowed ones met a full queue, and Dropped ones were accepted
 	// and then refused by the aggregate, Mixed ones of them because centred and other
 	// models do not merge.
 	Refused, Foreign, Overflowed, Dropped, Mixed uint64

@@ -16,8 +16,8 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
-// TestReplicasByNameOverTLS holds that the certificate of an address found by a
-// name has to be the name's, and that both ends present one.
+// TestReplicasByNameOverTLS: the certificate of an address must be valid for the name that it was found
+// by, and both ends present one.
 func TestReplicasByNameOverTLS(t *testing.T) {
 	config := transporttest.SelfSigned(t, "replicas.example")
 	config.ClientCAFile = config.CAFile
@@ -62,8 +62,8 @@ func TestReplicasByNameOverTLS(t *testing.T) {
 	}
 }
 
-// TestNameThatCannotBeResolved: the addresses it had are asked on, and the
-// failure is told; a name without addresses drops them.
+// TestNameThatCannotBeResolved: the last addresses stay in use, and the failure is reported; a name
+// without addresses drops them.
 func TestNameThatCannotBeResolved(t *testing.T) {
 	config := transporttest.SelfSigned(t, "replicas.example")
 	guard, err := transport.NewConnLimiter(transport.Limits{})
@@ -91,13 +91,13 @@ func TestNameThatCannotBeResolved(t *testing.T) {
 		t.Fatal(err)
 	}
 	addresses, failure := []string{"127.0.0.1"}, error(nil)
-	var told []string
+	var failures []string
 	target := "dns:///replicas.example:" + port
 	s := populated(t, 0)
 	peers, err := modelserver.NewPeers(s, modelserver.PeersConfig{
 		Targets: []string{target}, Transport: config, Timeout: time.Minute,
 		Resolve: func(context.Context, string) ([]string, error) { return addresses, failure },
-		OnError: func(target string, err error) { told = append(told, target+": "+err.Error()) },
+		OnError: func(target string, err error) { failures = append(failures, target+": "+err.Error()) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestNameThatCannotBeResolved(t *testing.T) {
 		failure   error
 		nodes     int // known after the round
 		peers     int
-		told      int
+		failures  int
 	}{
 		{[]string{"127.0.0.1"}, nil, 4, 1, 0},
 		{nil, errors.New("no answer"), 5, 1, 1},
@@ -119,11 +119,11 @@ func TestNameThatCannotBeResolved(t *testing.T) {
 		if err := peers.Round(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(s.Snapshot().Entries); n != round.nodes || peers.Stats().Peers != round.peers || len(told) != round.told {
-			t.Errorf("round %d: %d nodes, %d peers, told %q; want %+v", i, n, peers.Stats().Peers, told, round)
+		if n := len(s.Snapshot().Entries); n != round.nodes || peers.Stats().Peers != round.peers || len(failures) != round.failures {
+			t.Errorf("round %d: %d nodes, %d peers, failures %q; want %+v", i, n, peers.Stats().Peers, failures, round)
 		}
 	}
-	if len(told) != 1 || told[0] != target+": no answer" {
-		t.Errorf("told %q", told)
+	if len(failures) != 1 || failures[0] != target+": no answer" {
+		t.Errorf("got failures %q", failures)
 	}
 }

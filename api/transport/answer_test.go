@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// TestWhatCannotBeEncodedIsAnError: an infinite number anywhere is no empty answer of 200.
-func TestWhatCannotBeEncodedIsAnError(t *testing.T) {
+// TestEncodingErrors: an infinite number anywhere is an error, not an empty answer with status 200.
+func TestEncodingErrors(t *testing.T) {
 	for _, bad := range []any{math.Inf(1), map[string]any{"cores": []float64{1, math.NaN()}}, func() {}} {
 		w := httptest.NewRecorder()
 		if err := transport.AnswerJSON(w, bad); err == nil || w.Code != 500 || !strings.Contains(w.Body.String(), "cannot be written") {

@@ -15,11 +15,11 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
-// loopback is one of the addresses of loopback.
+// loopback returns the n-th loopback address.
 func loopback(n int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 1, byte(n)}) }
 
-// hold opens connections from each address until release; speak makes them what they are.
-// What the server refuses is no failure.
+// hold opens connections from each address until release; speak sends their first bytes. Refusals by
+// the server are no failure.
 func hold(t *testing.T, target string, addresses, each int, speak func(net.Conn)) (release func()) {
 	t.Helper()
 	var all []net.Conn
@@ -41,11 +41,11 @@ func hold(t *testing.T, target string, addresses, each int, speak func(net.Conn)
 	}
 }
 
-// patience is what callers have on however slow a machine. It is less than the tenth of an hour
-// after which a connection that has an hour to prove itself may have to give way.
+// patience is how long callers wait on a slow machine. It is less than the tenth of an hour after which
+// a connection with an hour to authenticate may be displaced.
 const patience = 5 * time.Minute
 
-// pushes makes so many connections from an address at once, each of which must be served.
+// pushes opens so many connections from an address at once, each of which must be served.
 func pushes(t *testing.T, target string, from netip.Addr, identity transport.Config, n int) {
 	t.Helper()
 	options, err := transport.DialOptions(target, transport.Config{CAFile: identity.CertFile})
@@ -78,9 +78,8 @@ func pushes(t *testing.T, target string, from netip.Addr, identity transport.Con
 	all.Wait()
 }
 
-// TestHonestCallersGetIn: whatever others hold without having proved who they are, a hundred
-// new connections of one address are served, and wait for nothing to time out: the others have
-// an hour.
+// TestHonestCallersGetIn: whatever unauthenticated connections others hold, a hundred new connections
+// of one address are served without waiting for a timeout, which is an hour.
 func TestHonestCallersGetIn(t *testing.T) {
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
 	half := func(c net.Conn) { _, _ = c.Write([]byte{22}) } // the first byte of a handshake
@@ -105,8 +104,8 @@ func TestHonestCallersGetIn(t *testing.T) {
 	}
 }
 
-// TestNeighboursOfSilentOnesGetIn: so are, after a moment, those of the address of silent ones,
-// as behind one NAT.
+// TestNeighboursOfSilentOnesGetIn: connections from the same address as silent ones, as behind one NAT,
+// are served as well after a moment.
 func TestNeighboursOfSilentOnesGetIn(t *testing.T) {
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
 	target, _, stop := listenWithin(t, transport.Limits{Connections: 1200, Handshake: 20 * time.Second}, identity, admitting{})
@@ -115,8 +114,8 @@ func TestNeighboursOfSilentOnesGetIn(t *testing.T) {
 	pushes(t, target, loopback(1), identity, 10)
 }
 
-// TestUnauthenticatedCallsUseUpNothing: calls that never end, of connections that were not
-// admitted, leave all that others may have.
+// TestUnauthenticatedCallsUseUpNothing: endless calls on connections that were not admitted do not reduce
+// what other callers may have.
 func TestUnauthenticatedCallsUseUpNothing(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{Calls: 8, CallsOfOne: 4, CallTime: time.Hour}, transport.Config{}, admitting{})
 	defer stop()
@@ -147,8 +146,8 @@ func TestUnauthenticatedCallsUseUpNothing(t *testing.T) {
 		}
 	}
 	greedy := intrude(t, target, loopback(100))
-	// Its fifth call is too much once the server has seen those of the others.
-	eventually(t, "one call too many ends the connection", func() bool {
+	// Its fifth call is over the limit once the server has seen the others' calls.
+	eventually(t, "a call over the limit ends the connection", func() bool {
 		_ = greedy.Head(spaziov1.ModelService_Push_FullMethodName, "")
 		select {
 		case <-greedy.Done():
@@ -158,13 +157,13 @@ func TestUnauthenticatedCallsUseUpNothing(t *testing.T) {
 		}
 	})
 	if s := guard.Stats(); s.Calls != 0 || s.Overcalled != 1 {
-		t.Errorf("%+v, want no calls of those who were admitted, one connection closed", s)
+		t.Errorf("got %+v, want no calls of admitted callers, one connection closed", s)
 	}
 }
 
-// TestAKnownAddressComesBack: where unauthenticated callers of many addresses have all their places, and
-// all have spoken, an address that was admitted before is served while all have
-// most of an hour left, and a new one waits.
+// TestAKnownAddressComesBack: while unauthenticated callers of many addresses have all places, and have
+// all sent something, an address that was admitted before is served although all have most of an hour
+// left, and a new one waits.
 func TestAKnownAddressComesBack(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{Handshake: time.Hour}, transport.Config{}, admitting{})
 	defer stop()
@@ -173,8 +172,8 @@ func TestAKnownAddressComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	leave()
-	eventually(t, "it has left", func() bool { return guard.Stats().Connections == 0 })
-	for n := range 1024 { // one of each address, so that none has more than another
+	eventually(t, "its connection is closed", func() bool { return guard.Stats().Connections == 0 })
+	for n := range 1024 { // one of each address, so that no address has more than another
 		intrude(t, target, netip.AddrFrom4([4]byte{127, 1, byte(n >> 8), byte(n)}))
 	}
 	eventually(t, "all are served", func() bool { return guard.Stats().Unauthenticated == 1024 })

@@ -8,8 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// BenchmarkConnection makes a connection, one call on it, and closes it. CPU time is that of
-// both ends.
+// BenchmarkConnection opens a connection, makes one call and closes it. CPU time includes both ends.
 func BenchmarkConnection(b *testing.B) {
 	a := newAuthority(b, "ca")
 	server := a.config(b, "server")
@@ -18,7 +17,7 @@ func BenchmarkConnection(b *testing.B) {
 	for _, c := range []struct {
 		name           string
 		server, client transport.Config
-		again          bool // as one that was there before
+		again          bool // resumes an earlier session
 	}{
 		{"plaintext", transport.Config{}, transport.Config{}, true},
 		{"tls/first", server, trusting, false},

@@ -21,35 +21,35 @@ type certified struct {
 }
 
 func (certified) Push(ctx context.Context, _ *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
-	response := &spaziov1.PushResponse{Global: &spaziov1.GlobalModel{Schema: "nobody"}}
+	response := &spaziov1.PushResponse{Global: &spaziov1.GlobalModel{Schema: "anonymous"}}
 	if c := transport.Certificate(ctx); c != nil {
 		response.Global.Schema = c.Subject.CommonName
 	}
 	return response, nil
 }
 
-// TestWhoCalls: trust in servers demands nothing of clients, and a certificate
-// counts only if an authority of clients vouches for it.
-func TestWhoCalls(t *testing.T) {
+// TestCallerNames: a server with only a CA for servers does not require client certificates, and a
+// certificate counts only if the client CA issued it.
+func TestCallerNames(t *testing.T) {
 	ours, theirs := newAuthority(t, "ours"), newAuthority(t, "theirs")
 	server, member, foreign := ours.config(t, "server"), ours.config(t, "member"), theirs.config(t, "foreign")
 	foreign.CAFile = ours.file
-	anybody := transport.Config{CAFile: ours.file}
+	anonymous := transport.Config{CAFile: ours.file}
 	trusting := transport.Config{CertFile: server.CertFile, KeyFile: server.KeyFile, CAFile: ours.file}
 	tokens := server
 	tokens.Tokens = true
 	for _, tt := range []struct {
 		name           string
 		server, client transport.Config
-		want           string // "" is refused
+		want           string // "" means refused
 	}{
-		{"a server that trusts others, a client without certificate", trusting, anybody, "nobody"},
-		{"a server that trusts others, a client that nobody asked", trusting, member, "nobody"},
-		{"mutual, no certificate", server, anybody, ""},
+		{"a server that trusts others, a client without certificate", trusting, anonymous, "anonymous"},
+		{"a server that trusts others, a client that is not asked for a certificate", trusting, member, "anonymous"},
+		{"mutual, no certificate", server, anonymous, ""},
 		{"mutual", server, member, "member"},
-		{"certificate or token, no certificate", tokens, anybody, "nobody"},
+		{"certificate or token, no certificate", tokens, anonymous, "anonymous"},
 		{"certificate or token, a member", tokens, member, "member"},
-		{"certificate or token, another authority's", tokens, foreign, "nobody"},
+		{"certificate or token, another authority's", tokens, foreign, "anonymous"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target, stop := listen(t, tt.server, certified{})
@@ -71,8 +71,8 @@ func TestWhoCalls(t *testing.T) {
 	}
 }
 
-// TestNobodyKnowsTheCallers: beyond loopback TLS is not enough.
-func TestNobodyKnowsTheCallers(t *testing.T) {
+// TestListenRefusesUnknownCallers: beyond loopback TLS alone is not enough.
+func TestListenRefusesUnknownCallers(t *testing.T) {
 	c := newAuthority(t, "ca").config(t, "server")
 	with := func(change func(*transport.Config)) transport.Config {
 		changed := c
@@ -105,8 +105,8 @@ func TestNobodyKnowsTheCallers(t *testing.T) {
 	}
 }
 
-// TestConnectionsAge: a connection that is in use ends all the same, and with it
-// what its handshake was based on.
+// TestConnectionsAge: a connection in use is closed after its maximum age, and with it the result of
+// its handshake.
 func TestConnectionsAge(t *testing.T) {
 	c := newAuthority(t, "ca").config(t, "server")
 	target, _, stop := listenWithin(t, transport.Limits{Age: 20 * time.Millisecond}, c, models{})
@@ -124,11 +124,11 @@ func TestConnectionsAge(t *testing.T) {
 		for connection.GetState() != connectivity.Ready {
 			connection.Connect()
 			if !connection.WaitForStateChange(t.Context(), connection.GetState()) {
-				t.Fatal("never ready")
+				t.Fatal("the server never became ready")
 			}
 		}
 		if !connection.WaitForStateChange(t.Context(), connectivity.Ready) {
-			t.Fatal("the connection does not end")
+			t.Fatal("the connection was not closed")
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// certificate returns one that ends at a time, and its key, as PEM.
+// certificate returns a certificate that ends at a time, and its key, as PEM.
 func certificate(t *testing.T, end time.Time) (certificate, key []byte) {
 	t.Helper()
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -36,8 +36,8 @@ func certificate(t *testing.T, end time.Time) (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
 }
 
-// TestNotAfter: of a bundle the authority counts that ends first; a key, a broken
-// file and one that is not there count for nothing.
+// TestNotAfter: the authority of a bundle that expires first counts; keys, broken and missing files are
+// ignored.
 func TestNotAfter(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	day := 24 * time.Hour

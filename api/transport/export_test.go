@@ -1,4 +1,4 @@
 package transport
 
-// WithRawIO is what clients' connections are wrapped by.
+// WithRawIO exports the wrapper of clients' connections.
 var WithRawIO = withRawIO

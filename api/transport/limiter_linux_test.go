@@ -18,7 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Several addresses of loopback need Linux.
+// Several loopback addresses require Linux.
 var here, there = netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.3")
 
 // intrude connects from an address until the test's end.
@@ -32,7 +32,7 @@ func intrude(t *testing.T, target string, from netip.Addr) *transporttest.Intrud
 	return i
 }
 
-// admitted is one that the server has admitted, as all others there.
+// admitted returns a connection that the server has admitted, as all others there.
 func admitted(t *testing.T, guard *transport.ConnLimiter, target string, from netip.Addr) *transporttest.Intruder {
 	t.Helper()
 	i := intrude(t, target, from)
@@ -43,18 +43,18 @@ func admitted(t *testing.T, guard *transport.ConnLimiter, target string, from ne
 	return i
 }
 
-// refused connects and waits for the server to end it.
+// refused connects and expects the server to close the connection.
 func refused(t *testing.T, target string, from netip.Addr) {
 	t.Helper()
 	i, err := transporttest.Intrude(t.Context(), target, from, nil)
 	if err != nil {
-		return // before there was time for a word
+		return // closed before a read was possible
 	}
 	<-i.Done()
 	i.Close()
 }
 
-// eventually waits for what is bound to happen.
+// eventually waits for a condition that must become true.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); !condition(); time.Sleep(time.Millisecond) {
@@ -64,21 +64,21 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// admitting admits whoever pushes for a node that is not a stranger.
+// admitting admits each caller that pushes for a node other than "refused".
 type admitting struct {
 	spaziov1.UnimplementedModelServiceServer
 }
 
 func (admitting) Push(ctx context.Context, r *spaziov1.PushRequest) (*spaziov1.PushResponse, error) {
-	if r.GetLocal().GetNode() != "stranger" {
+	if r.GetLocal().GetNode() != "refused" {
 		transport.Admit(ctx)
-		transport.Admit(ctx) // counts once
+		transport.Admit(ctx) // a second call has no effect
 	}
 	return &spaziov1.PushResponse{}, nil
 }
 
-// pushFrom makes a connection from an address, pushes for a node and leaves the
-// connection open until the test's end.
+// pushFrom opens a connection from an address, pushes for a node and leaves the connection open until
+// the test's end.
 func pushFrom(t *testing.T, target string, from netip.Addr, node string) (leave func(), err error) {
 	t.Helper()
 	options, err := transport.DialOptions(target, transport.Config{})
@@ -98,8 +98,8 @@ func pushFrom(t *testing.T, target string, from netip.Addr, node string) (leave 
 	return leave, err
 }
 
-// TestUnauthenticatedCallersAreBounded: one address gets so many connections until what it
-// says is accepted, and then as many as there are.
+// TestUnauthenticatedCallersAreBounded: an address gets a limited number of connections until a push of
+// it is accepted, and then as many as the server has.
 func TestUnauthenticatedCallersAreBounded(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{Connections: 9, Unauthenticated: 2}, transport.Config{}, admitting{})
 	defer stop()
@@ -107,7 +107,7 @@ func TestUnauthenticatedCallersAreBounded(t *testing.T) {
 	for range 5 { // behind one address, one after the other
 		leave, err := pushFrom(t, target, here, "node")
 		if err != nil {
-			t.Fatalf("an admitted address is refused: %v", err)
+			t.Fatalf("an admitted address was refused: %v", err)
 		}
 		leaves = append(leaves, leave)
 	}
@@ -115,15 +115,15 @@ func TestUnauthenticatedCallersAreBounded(t *testing.T) {
 	third := intrude(t, target, here)
 	eventually(t, "the third waits", func() bool { return guard.Stats().Waiting == 1 })
 	if third.Served() {
-		t.Error("the third stranger of an address is served")
+		t.Error("a third unauthenticated connection of an address was served")
 	}
 	if _, err := pushFrom(t, target, there, "node"); err != nil {
-		t.Errorf("another address is refused: %v", err)
+		t.Errorf("another address was refused: %v", err)
 	}
 	if s := guard.Stats(); s.Connections != 9 || s.Unauthenticated != 2 || s.Refused != 0 {
-		t.Errorf("%+v, want 9 connections, 2 unauthenticated, none refused", s)
+		t.Errorf("got %+v, want 9 connections, 2 unauthenticated, none refused", s)
 	}
-	refused(t, target, there) // one too many in all
+	refused(t, target, there) // one over the total limit
 	if first.Ended() != nil || second.Ended() != nil {
 		t.Error("a connection within the bounds was closed")
 	}
@@ -138,16 +138,16 @@ func TestUnauthenticatedCallersAreBounded(t *testing.T) {
 	})
 	second.Close()
 	eventually(t, "a place", func() bool { return guard.Stats().Unauthenticated == 1 })
-	if _, err := pushFrom(t, target, here, "stranger"); err != nil {
-		t.Errorf("a place that was given back is not there: %v", err)
+	if _, err := pushFrom(t, target, here, "refused"); err != nil {
+		t.Errorf("a released place is not available: %v", err)
 	}
 	if s := guard.Stats(); s.Unauthenticated != 2 {
-		t.Errorf("%d unauthenticated callers after a push that was not admitted, want 2", s.Unauthenticated)
+		t.Errorf("got %d unauthenticated callers after a push that was not admitted, want 2", s.Unauthenticated)
 	}
 }
 
-// TestManyBehindOneAddressComeIn: all at once, with few places for unauthenticated callers.
-func TestManyBehindOneAddressComeIn(t *testing.T) {
+// TestManyBehindOneAddress connect at once, with few places for unauthenticated callers.
+func TestManyBehindOneAddress(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{Unauthenticated: 3}, transport.Config{}, admitting{})
 	defer stop()
 	var pushing sync.WaitGroup
@@ -162,31 +162,31 @@ func TestManyBehindOneAddressComeIn(t *testing.T) {
 	}
 	pushing.Wait()
 	if s := guard.Stats(); s.Connections != 100 || s.Unauthenticated != 0 || s.Waiting != 0 || s.Refused != 0 {
-		t.Errorf("%+v, want 100 connections and nobody else", s)
+		t.Errorf("got %+v, want 100 connections only", s)
 	}
 }
 
-// TestTheLineIsBounded: nobody fills all connections by waiting.
-func TestTheLineIsBounded(t *testing.T) {
+// TestTheQueueIsBounded: waiting connections never fill all places.
+func TestTheQueueIsBounded(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{Connections: 12, Unauthenticated: 1}, transport.Config{}, admitting{})
 	first := intrude(t, target, here)
 	for range 3 {
 		intrude(t, target, here)
 	}
-	eventually(t, "a line of three", func() bool { return guard.Stats().Waiting == 3 })
+	eventually(t, "a queue of three", func() bool { return guard.Stats().Waiting == 3 })
 	refused(t, target, here)
 	if _, err := pushFrom(t, target, there, "node"); err != nil {
-		t.Errorf("another address: %v", err)
+		t.Errorf("another address: got %v", err)
 	}
-	stop() // ends those that wait, too
+	stop() // also ends the waiting ones
 	<-first.Done()
 	if s := guard.Stats(); s.Connections != 0 || s.Waiting != 0 || s.Unauthenticated != 0 {
-		t.Errorf("after the end: %+v", s)
+		t.Errorf("after the end: got %+v", s)
 	}
 }
 
-// TestCallsAreBounded: calls count from their first frame on, whether or not
-// their request ever comes.
+// TestCallsAreBounded: calls count from their first frame on, whether or not their request ever
+// arrives.
 func TestCallsAreBounded(t *testing.T) {
 	limits := transport.Limits{Calls: 7, CallsOfOne: 5, Message: 1000}
 	target, guard, stop := listenWithin(t, limits, transport.Config{}, admitting{})
@@ -197,7 +197,7 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 	begin := func(i *transporttest.Intruder) {
 		t.Helper()
-		// An error is that of a connection that was closed.
+		// An error means a closed connection.
 		_, _ = i.Call(spaziov1.ModelService_Push_FullMethodName, 1000, 100, 100)
 	}
 	one := intrude(t, target, here)
@@ -221,15 +221,15 @@ func TestCallsAreBounded(t *testing.T) {
 	one.Close()
 	eventually(t, "five calls have ended", func() bool { return guard.Stats().Calls == 2 })
 	if _, err := pushFrom(t, target, here, "n"); err != nil {
-		t.Errorf("after the calls have ended: %v", err)
+		t.Errorf("after the calls have ended: got %v", err)
 	}
 	if s := guard.Stats(); s.Overcalled != 2 {
-		t.Errorf("%d connections closed for their calls, want 2", s.Overcalled)
+		t.Errorf("got %d connections closed for their calls, want 2", s.Overcalled)
 	}
 }
 
-// TestCallsOfTheAdmittedLeaveRoom: calls that began before their connection was admitted count for
-// the unauthenticated no longer, so that a new caller may begin as many as the first could.
+// TestCallsOfTheAdmittedLeaveRoom: calls that began before their connection was admitted no longer
+// count as unauthenticated, so a new caller may begin as many as the first.
 func TestCallsOfTheAdmittedLeaveRoom(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{}, transport.Config{}, admitting{})
 	defer stop()
@@ -257,11 +257,11 @@ func TestCallsOfTheAdmittedLeaveRoom(t *testing.T) {
 	}
 	eventually(t, "the last is admitted", func() bool { return guard.Stats().Unauthenticated == 0 })
 	if s := guard.Stats(); s.Overcalled != 0 || last.Ended() != nil {
-		t.Errorf("%d connections closed for their calls, the last ended by %v", s.Overcalled, last.Ended())
+		t.Errorf("got %d connections closed for their calls, the last ended by %v", s.Overcalled, last.Ended())
 	}
 }
 
-// TestUnfinishedCallsEnd: a call has its time, its request included.
+// TestUnfinishedCallsEnd: a call has a time limit, which includes its request.
 func TestUnfinishedCallsEnd(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{CallTime: 20 * time.Millisecond}, transport.Config{}, models{})
 	defer stop()
@@ -271,12 +271,12 @@ func TestUnfinishedCallsEnd(t *testing.T) {
 	}
 	eventually(t, "the call has ended", func() bool { return i.Open() == 0 && guard.Stats().Calls == 0 })
 	if i.Ended() != nil {
-		t.Errorf("the connection has ended with it: %v", i.Ended())
+		t.Errorf("the connection ended with the call: %v", i.Ended())
 	}
 }
 
-// TestStreamsOfAConnectionAreBounded: a caller that does not heed the settings
-// has its further streams refused, and no others.
+// TestStreamsOfAConnectionAreBounded: if a caller ignores the settings its excess streams are refused,
+// and no others.
 func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{}, transport.Config{}, admitting{})
 	defer stop()
@@ -289,8 +289,7 @@ func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	eventually(t, "fifty streams refused", func() bool { return i.Open() == 100 && guard.Stats().Calls == 100 })
 }
 
-// TestRequestsAreBounded: neither headers nor a message that is announced as
-// larger than allowed are kept.
+// TestRequestsAreBounded: neither headers nor a message announced as larger than allowed are buffered.
 func TestRequestsAreBounded(t *testing.T) {
 	target, _, stop := listenWithin(t, transport.Limits{Message: 1000}, transport.Config{}, models{})
 	defer stop()
@@ -305,7 +304,7 @@ func TestRequestsAreBounded(t *testing.T) {
 	eventually(t, "the headers are refused", func() bool { return i.Open() == 0 })
 }
 
-// TestHandshakesEnd: who connects and says nothing is let go.
+// TestHandshakesEnd: a silent connection is closed.
 func TestHandshakesEnd(t *testing.T) {
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
 	target, guard, stop := listenWithin(t, transport.Limits{Handshake: 20 * time.Millisecond}, identity, models{})
@@ -316,7 +315,7 @@ func TestHandshakesEnd(t *testing.T) {
 	}
 	defer conn.Close()
 	if _, err := conn.Read(make([]byte, 1)); err == nil {
-		t.Error("the server speaks first")
+		t.Error("the server sent bytes first")
 	}
 	eventually(t, "the connection is closed", func() bool { return guard.Stats().Connections == 0 })
 }
@@ -330,7 +329,7 @@ func TestLimitErrors(t *testing.T) {
 		_, err := transport.NewConnLimiter(l)
 		var bad *field.Error
 		if !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, transport.ErrInvalid) {
-			t.Errorf("NewConnLimiter(%+v): %v, want a *field.Error of %s", l, err, name)
+			t.Errorf("NewConnLimiter(%+v): got error %v, want a *field.Error of %s", l, err, name)
 		}
 	}
 }

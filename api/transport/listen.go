@@ -21,7 +21,7 @@ func (e *PlaintextError) Error() string {
 }
 
 // UnauthenticatedError refuses a server beyond loopback that could not authenticate its
-// callers: TLS alone lets everybody in.
+// callers: TLS alone admits any client.
 type UnauthenticatedError struct {
 	// Addr is the address as it was given.
 	Addr string

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Listen is the function Listen without the connections that are too many: they are closed
-// at once, so that whoever is refused knows.
+// Listen is the function Listen without the connections over the limit: they are closed
+// at once, so that refused clients notice.
 func (l *ConnLimiter) Listen(ctx context.Context, addr string, c Config) (net.Listener, error) {
 	listener, err := Listen(ctx, addr, c)
 	if err != nil {

@@ -256,7 +256,7 @@ func (l *ConnLimiter) end() {
 	}
 }
 
-// limitedConn gives back its place when it is closed.
+// limitedConn releases its place when it is closed.
 type limitedConn struct {
 	net.Conn
 	caller *caller

@@ -22,7 +22,7 @@ func NewQuota(most, mostOfOne int) *Quota {
 	return &Quota{most: most, mostOfOne: mostOfOne, of: map[netip.Addr]int{}}
 }
 
-// Acquire grants one to an address, or not; what is granted is given back with
+// Acquire reports whether it grants a unit to an address; Release returns it with
 // the same address.
 func (q *Quota) Acquire(addr netip.Addr) bool {
 	q.mu.Lock()

@@ -21,7 +21,7 @@ import (
 )
 
 // pair returns a rawConn and its other end.
-func pair(t *testing.T) (quiet, other net.Conn) {
+func pair(t *testing.T) (raw, other net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -35,25 +35,24 @@ func pair(t *testing.T) (quiet, other net.Conn) {
 	if other, err = listener.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	quiet = transport.WithRawIO(conn)
-	if quiet == conn {
-		t.Fatal("a TCP connection is left as it is")
+	raw = transport.WithRawIO(conn)
+	if raw == conn {
+		t.Fatal("a TCP connection was not wrapped")
 	}
-	t.Cleanup(func() { quiet.Close(); other.Close() })
-	return quiet, other
+	t.Cleanup(func() { raw.Close(); other.Close() })
+	return raw, other
 }
 
-// TestRawConnMovesAll: more than the kernel buffers, both ways at once, with a reader
-// that is late.
+// TestRawConnMovesAll transfers more than the kernel buffers, both ways at once, with a slow reader.
 func TestRawConnMovesAll(t *testing.T) {
-	quiet, other := pair(t)
+	raw, other := pair(t)
 	sent := make([]byte, 16<<20)
 	for i := range sent {
 		sent[i] = byte(rand.Uint32())
 	}
 	wrote := make(chan error, 1)
 	go func() {
-		n, err := quiet.Write(sent)
+		n, err := raw.Write(sent)
 		if err == nil && n != len(sent) {
 			err = io.ErrShortWrite
 		}
@@ -65,83 +64,83 @@ func TestRawConnMovesAll(t *testing.T) {
 		echoed <- err
 	}()
 	got := make([]byte, len(sent))
-	if _, err := io.ReadFull(quiet, got); err != nil {
+	if _, err := io.ReadFull(raw, got); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(<-wrote, <-echoed); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, sent) {
-		t.Error("what came back differs from what was sent")
+		t.Error("the received bytes differ from the sent ones")
 	}
 }
 
 func TestRawConnEnds(t *testing.T) {
 	var b [1]byte
 	t.Run("other end closes", func(t *testing.T) {
-		quiet, other := pair(t)
+		raw, other := pair(t)
 		other.Close()
-		if _, err := quiet.Read(b[:]); !errors.Is(err, io.EOF) {
+		if _, err := raw.Read(b[:]); !errors.Is(err, io.EOF) {
 			t.Errorf("Read: %v", err)
 		}
 	})
 	t.Run("other end resets", func(t *testing.T) {
-		quiet, other := pair(t)
+		raw, other := pair(t)
 		if err := other.(*net.TCPConn).SetLinger(0); err != nil {
 			t.Fatal(err)
 		}
 		other.Close()
 		var failed *net.OpError
-		if _, err := quiet.Read(b[:]); !errors.As(err, &failed) || failed.Op != "read" {
+		if _, err := raw.Read(b[:]); !errors.As(err, &failed) || failed.Op != "read" {
 			t.Errorf("Read: %v", err)
 		}
-		if _, err := quiet.Write(b[:]); !errors.As(err, &failed) || failed.Op != "write" {
+		if _, err := raw.Write(b[:]); !errors.As(err, &failed) || failed.Op != "write" {
 			t.Errorf("Write: %v", err)
 		}
 	})
 	t.Run("closed while it waits", func(t *testing.T) {
-		quiet, _ := pair(t)
+		raw, _ := pair(t)
 		read := make(chan error, 1)
 		go func() {
-			_, err := quiet.Read(b[:])
+			_, err := raw.Read(b[:])
 			read <- err
 		}()
-		quiet.Close()
+		raw.Close()
 		if err := <-read; !errors.Is(err, net.ErrClosed) {
 			t.Errorf("Read: %v", err)
 		}
 	})
 	t.Run("deadline", func(t *testing.T) {
-		quiet, other := pair(t)
-		if err := quiet.SetDeadline(time.Now().Add(time.Millisecond)); err != nil {
+		raw, other := pair(t)
+		if err := raw.SetDeadline(time.Now().Add(time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := quiet.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
+		if _, err := raw.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("Read: %v", err)
 		}
-		if err := quiet.SetDeadline(time.Time{}); err != nil {
+		if err := raw.SetDeadline(time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := other.Write(b[:]); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := quiet.Read(b[:]); n != 1 || err != nil {
+		if n, err := raw.Read(b[:]); n != 1 || err != nil {
 			t.Errorf("Read after the deadline was lifted: %d, %v", n, err)
 		}
 	})
 	t.Run("no room", func(t *testing.T) {
-		quiet, _ := pair(t)
-		if n, err := quiet.Read(nil); n != 0 || err != nil {
+		raw, _ := pair(t)
+		if n, err := raw.Read(nil); n != 0 || err != nil {
 			t.Errorf("Read: %d, %v", n, err)
 		}
 	})
 }
 
-func TestRawConnMakesNoGarbage(t *testing.T) {
-	quiet, other := pair(t)
+func TestRawConnDoesNotAllocate(t *testing.T) {
+	raw, other := pair(t)
 	b := make([]byte, 100)
 	if got := testing.AllocsPerRun(100, func() {
-		if _, err := quiet.Write(b); err != nil {
+		if _, err := raw.Write(b); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.ReadFull(other, b); err != nil {
@@ -150,16 +149,16 @@ func TestRawConnMakesNoGarbage(t *testing.T) {
 		if _, err := other.Write(b); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.ReadFull(quiet, b); err != nil {
+		if _, err := io.ReadFull(raw, b); err != nil {
 			t.Fatal(err)
 		}
 	}); got != 0 {
-		t.Errorf("%v allocations for a message each way", got)
+		t.Errorf("got %v allocations for a message each way", got)
 	}
 }
 
-// TestQuietLeavesOthers: a pipe is no socket.
-func TestQuietLeavesOthers(t *testing.T) {
+// TestOtherConnsAreNotWrapped: a pipe is no socket.
+func TestOtherConnsAreNotWrapped(t *testing.T) {
 	a, b := net.Pipe()
 	defer b.Close()
 	defer a.Close()
@@ -168,7 +167,7 @@ func TestQuietLeavesOthers(t *testing.T) {
 	}
 }
 
-// loud is a socket that counts what goes by Go's ordinary calls.
+// loud is a socket that counts the calls through Go's runtime poller.
 type loud struct {
 	*net.TCPConn
 	reads, writes *atomic.Int64
@@ -184,8 +183,8 @@ func (l loud) Write(b []byte) (int, error) {
 	return l.TCPConn.Write(b)
 }
 
-// TestClientsAreQuiet: whoever dials with DialOptions never reads and writes by those.
-func TestClientsAreQuiet(t *testing.T) {
+// TestClientsUseRawIO: connections of DialOptions never read or write through the poller.
+func TestClientsUseRawIO(t *testing.T) {
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
 	for name, c := range map[string]struct{ server, client transport.Config }{
 		"plaintext": {},
@@ -212,7 +211,7 @@ func TestClientsAreQuiet(t *testing.T) {
 				t.Fatalf("%d connections: %v", dialled.Load(), err)
 			}
 			if reads.Load()+writes.Load() > 0 {
-				t.Errorf("%d reads and %d writes woke the monitor thread", reads.Load(), writes.Load())
+				t.Errorf("got %d reads and %d writes that woke the monitor thread", reads.Load(), writes.Load())
 			}
 		})
 	}

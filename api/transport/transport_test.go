@@ -122,7 +122,7 @@ func listen(t testing.TB, c transport.Config, service spaziov1.ModelServiceServe
 	return target, stop
 }
 
-// listenWithin starts a server with limits of its own.
+// listenWithin starts a server with the given limits.
 func listenWithin(t testing.TB, l transport.Limits, c transport.Config, service spaziov1.ModelServiceServer) (target string, guard *transport.ConnLimiter, stop func()) {
 	t.Helper()
 	guard, err := transport.NewConnLimiter(l)
@@ -149,7 +149,7 @@ func listenWithin(t testing.TB, l transport.Limits, c transport.Config, service 
 	}
 }
 
-// push makes a connection and pushes once.
+// push opens a connection and pushes once.
 func push(t testing.TB, target string, options []grpc.DialOption) error {
 	t.Helper()
 	connection, err := grpc.NewClient(target, options...)
@@ -159,12 +159,12 @@ func push(t testing.TB, target string, options []grpc.DialOption) error {
 	defer connection.Close()
 	response, err := spaziov1.NewModelServiceClient(connection).Push(t.Context(), &spaziov1.PushRequest{Local: &spaziov1.LocalModel{Node: "n"}})
 	if err == nil && response.GetGlobal().GetSchema() != "n" {
-		t.Errorf("answer is %v", response)
+		t.Errorf("got answer %v", response)
 	}
 	return err
 }
 
-func TestOnTheWire(t *testing.T) {
+func TestConnections(t *testing.T) {
 	ours, theirs := newAuthority(t, "ours"), newAuthority(t, "theirs")
 	server, client := ours.config(t, "server"), ours.config(t, "client")
 	foreign := theirs.config(t, "foreign")
@@ -193,7 +193,7 @@ func TestOnTheWire(t *testing.T) {
 	}
 }
 
-// replace puts the files of one config in the place of another's, each at once.
+// replace replaces the files of a config by another's, each atomically.
 func replace(t *testing.T, old, with transport.Config) {
 	t.Helper()
 	for _, files := range [][2]string{{with.CertFile, old.CertFile}, {with.KeyFile, old.KeyFile}, {with.CAFile, old.CAFile}} { // old.ClientCAFile is old.CAFile
@@ -221,7 +221,7 @@ func (shown) Push(ctx context.Context, _ *spaziov1.PushRequest) (*spaziov1.PushR
 	return &spaziov1.PushResponse{Global: &spaziov1.GlobalModel{Schema: token}}, nil
 }
 
-// TestToken: a token is read for each call.
+// TestToken: the token file is read for each call.
 func TestToken(t *testing.T) {
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
 	target, stop := listen(t, transport.Config{CertFile: identity.CertFile, KeyFile: identity.KeyFile}, shown{})
@@ -242,12 +242,12 @@ func TestToken(t *testing.T) {
 		}
 		response, err := spaziov1.NewModelServiceClient(connection).Push(t.Context(), &spaziov1.PushRequest{})
 		if got := response.GetGlobal().GetSchema(); got != test.want || (status.Code(err) == codes.Unauthenticated) != (test.want == "") {
-			t.Errorf("file %q: the server was shown %q (%v), want %q", test.text, got, err, test.want)
+			t.Errorf("file %q: got token %q (%v), want %q", test.text, got, err, test.want)
 		}
 	}
 }
 
-// apart gives a config a copy of its own of the authorities.
+// apart gives a config its own copy of the authorities.
 func apart(t testing.TB, c transport.Config) transport.Config {
 	t.Helper()
 	original := c.CAFile
@@ -259,8 +259,7 @@ func apart(t testing.TB, c transport.Config) transport.Config {
 	return c
 }
 
-// TestRotation changes the files under a server and a client that go on with the
-// options they have.
+// TestRotation changes the files of a server and a client that keep their options.
 func TestRotation(t *testing.T) {
 	before, after := newAuthority(t, "before"), newAuthority(t, "after")
 	server, client := apart(t, before.config(t, "server")), apart(t, before.config(t, "client"))
@@ -279,7 +278,7 @@ func TestRotation(t *testing.T) {
 	succeeds("at first")
 	replace(t, server, after.config(t, "server"))
 	if err := push(t, target, options); status.Code(err) != codes.Unavailable {
-		t.Errorf("a client of the former authority: %v", err)
+		t.Errorf("client of the former authority: got %v", err)
 	}
 	replace(t, client, after.config(t, "client"))
 	succeeds("both rotated")
@@ -298,8 +297,7 @@ func TestRotation(t *testing.T) {
 	succeeds("rotated back")
 }
 
-// resumed answers every push with whether its connection goes on with what an earlier one
-// had proved, and with who the caller is.
+// resumed answers every push with whether its TLS session was resumed, and the caller's name.
 type resumed struct {
 	spaziov1.UnimplementedModelServiceServer
 }
@@ -310,8 +308,8 @@ func (resumed) Push(ctx context.Context, _ *spaziov1.PushRequest) (*spaziov1.Pus
 	return &spaziov1.PushResponse{Global: &spaziov1.GlobalModel{Schema: fmt.Sprint(info.State.DidResume, " ", transport.Certificate(ctx).Subject.CommonName)}}, nil
 }
 
-// TestResumption: a client that comes again need not prove anew who it is, unless its
-// files have changed, or the server's.
+// TestResumption: a returning client resumes its TLS session unless its files, or the server's, have
+// changed.
 func TestResumption(t *testing.T) {
 	ours := newAuthority(t, "ours")
 	server, client := apart(t, ours.config(t, "server")), apart(t, ours.config(t, "client"))
@@ -347,7 +345,7 @@ func TestResumption(t *testing.T) {
 	}
 }
 
-// TestServerTLSRotates is for servers that don't speak gRPC.
+// TestServerTLSRotates for servers without gRPC.
 func TestServerTLSRotates(t *testing.T) {
 	a := newAuthority(t, "ca")
 	c := a.config(t, "server")
@@ -366,13 +364,13 @@ func TestServerTLSRotates(t *testing.T) {
 	}
 	first := presented()
 	if again := presented(); !bytes.Equal(first, again) {
-		t.Error("another certificate without a change of the files")
+		t.Error("got another certificate without a change of the files")
 	}
 	with := a.config(t, "next")
 	c.CAFile = filepath.Join(t.TempDir(), "unused")
 	replace(t, c, with)
 	if bytes.Equal(first, presented()) {
-		t.Error("the certificate is still the former one")
+		t.Error("got the former certificate")
 	}
 }
 
@@ -506,8 +504,7 @@ func Example() {
 	// tcp <nil>
 }
 
-// TestQuota: what is given back can be had again, once, by whoever is below its
-// own bound.
+// TestQuota: a released unit can be acquired again, once, by a caller below its own limit.
 func TestQuota(t *testing.T) {
 	here, there := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	q := transport.NewQuota(4, 3)
@@ -533,12 +530,12 @@ func TestQuota(t *testing.T) {
 		}
 	}
 	if new(transport.Quota).Acquire(here) {
-		t.Error("the zero value grants one")
+		t.Error("the zero value granted a unit")
 	}
 }
 
-// TestCaller: of an IPv6 address the half that its owner may choose does not
-// count, of an IPv4 address all does, however it is written.
+// TestCaller: for an IPv6 address only the network half counts, since its owner chooses the rest; for
+// an IPv4 address all of it counts, in any notation.
 func TestCaller(t *testing.T) {
 	caller := func(a net.Addr) netip.Addr {
 		return transport.CallerAddr(peer.NewContext(t.Context(), &peer.Peer{Addr: a}))
@@ -558,13 +555,13 @@ func TestCaller(t *testing.T) {
 		{tcp("192.0.2.1", 1), &net.UnixAddr{Name: "x"}, false},
 	} {
 		if got := caller(tt.a) == caller(tt.b); got != tt.same {
-			t.Errorf("%v and %v are one caller: %v, want %v", tt.a, tt.b, got, tt.same)
+			t.Errorf("%v and %v: got same caller %v, want %v", tt.a, tt.b, got, tt.same)
 		}
 	}
 	if got := caller(tcp("2001:db8:1:2:3:4:5:6", 1)); got != netip.MustParseAddr("2001:db8:1:2::") {
-		t.Errorf("the caller is %v", got)
+		t.Errorf("got caller %v", got)
 	}
 	if got := transport.CallerAddr(t.Context()); got.IsValid() {
-		t.Errorf("a call without a peer is that of %v", got)
+		t.Errorf("call without a peer: got caller %v", got)
 	}
 }

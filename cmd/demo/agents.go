@@ -108,7 +108,7 @@ func (r *relay) run(ctx context.Context, agent *node.Agent) error {
 	}
 }
 
-// waitReady waits until the nodes rest and report what a profile goes by.
+// waitReady waits until the nodes rest and report what the profile uses.
 func (c *cluster) waitReady(ctx context.Context, profile string) error {
 	if err := c.waitQuiet(ctx); err != nil {
 		return err
@@ -116,8 +116,8 @@ func (c *cluster) waitReady(ctx context.Context, profile string) error {
 	return c.prepare(ctx, profile)
 }
 
-// prepare has the nodes, which rest, report what a profile goes by, and waits until
-// they do. The default scheduler asks for nothing.
+// prepare makes the idle nodes report what the profile uses, and waits until
+// they do. The default scheduler needs nothing.
 func (c *cluster) prepare(ctx context.Context, profile string) error {
 	follows := profile == Pronto
 	if profile == Default || c.follows == follows {

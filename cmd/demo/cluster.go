@@ -71,7 +71,7 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 	}
 	add("control plane", c.startControlPlane)
 	add("kinds", c.define)
-	if d.keeps() { // somebody may bring manifests
+	if d.keeps() { // a user may apply manifests
 		add("controllers", func(ctx context.Context, d *demo) error { return startControllers(ctx, c.plane, d.services) })
 	}
 	add("nodes", c.startNodes)

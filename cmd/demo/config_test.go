@@ -45,7 +45,7 @@ func TestConfigValidate(t *testing.T) {
 		case test.field == "" && err != nil:
 			t.Errorf("%+v: %v", test.config, err)
 		case test.field != "" && (err == nil || !strings.Contains(err.Error(), test.field)):
-			t.Errorf("%+v: error %v, want one of %s", test.config, err, test.field)
+			t.Errorf("%+v: got error %v, want one of %s", test.config, err, test.field)
 		}
 	}
 }

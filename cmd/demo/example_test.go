@@ -10,8 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
 
-// Fifty pods on two simulated nodes, under one profile after the other; it takes about a
-// minute.
+// Fifty pods run on two simulated nodes, under one profile after the other, in about a minute.
 func Example() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

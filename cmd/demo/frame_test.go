@@ -54,7 +54,7 @@ func TestFrameLines(t *testing.T) {
 	}
 	for height := 1; height < 8; height++ {
 		if got := len(shown.lines(height)); got > height {
-			t.Errorf("%d lines for a height of %d", got, height)
+			t.Errorf("got %d lines for a height of %d", got, height)
 		}
 	}
 }

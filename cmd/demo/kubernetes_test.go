@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
 
-// The scheduler with the libraries of an older Kubernetes places pods on a cluster whose API
-// server is of that version, too.
+// The scheduler with the libraries of an older Kubernetes places pods on a cluster whose API server
+// also has that version.
 func TestSchedulesOnKubernetes(t *testing.T) {
 	const pods = 16
 	var result demo.Result
@@ -24,15 +24,15 @@ func TestSchedulesOnKubernetes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(result.Simulated) != 2 {
-		t.Fatalf("%d profiles ran, want both", len(result.Simulated))
+		t.Fatalf("got %d profiles, want both", len(result.Simulated))
 	}
 	for _, c := range result.Simulated {
 		if c.Pods != pods || c.Failed != 0 {
-			t.Errorf("%s: %d pods completed and %d failed, want %d and none", c.Profile, c.Pods, c.Failed, pods)
+			t.Errorf("%s: got %d completed and %d failed pods, want %d and none", c.Profile, c.Pods, c.Failed, pods)
 		}
 	}
-	// Spazio's pods wait for room, so that each runs for less long.
+	// Spazio's pods wait for room, so each runs for a shorter time.
 	if spazio, other := result.Simulated[0], result.Simulated[1]; spazio.RunTime.Mean >= other.RunTime.Mean {
-		t.Errorf("under %s a pod runs for %v s, under %s for %v", spazio.Profile, spazio.RunTime.Mean, other.Profile, other.RunTime.Mean)
+		t.Errorf("got a mean run time under %s of %v s, under %s of %v", spazio.Profile, spazio.RunTime.Mean, other.Profile, other.RunTime.Mean)
 	}
 }

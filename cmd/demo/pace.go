@@ -31,11 +31,11 @@ const (
 	mostLag = .1
 )
 
-// doubt returns why the figures allow no verdict, or nothing.
-func (r Result) doubt() string {
+// inconclusive returns why the figures allow no verdict, or nothing.
+func (r Result) inconclusive() string {
 	for _, p := range r.Paces {
 		if c, ok := find(r.Simulated, p.Profile); ok {
-			if why := p.doubt(c); why != "" {
+			if why := p.inconclusive(c); why != "" {
 				return why
 			}
 		}
@@ -43,8 +43,8 @@ func (r Result) doubt() string {
 	return ""
 }
 
-// doubt returns why the figures of the run allow no verdict, or nothing.
-func (p Pace) doubt(c Column) string {
+// inconclusive returns why the figures of the run allow no verdict, or nothing.
+func (p Pace) inconclusive(c Column) string {
 	switch {
 	case p.Late > mostLate*c.Makespan:
 		return fmt.Sprintf("under %s the last pod could be scheduled %.1f s later than planned, more than a tenth of the %.1f s that the batch took", p.Profile, p.Late, c.Makespan)

@@ -18,9 +18,9 @@ import (
 
 // runs are those of the act under way. Safe for concurrent use.
 type runs struct {
-	mu     sync.Mutex
-	all    []profileRun
-	doubts atomic.Bool // the machine was too slow to compare them
+	mu           sync.Mutex
+	all          []profileRun
+	inconclusive atomic.Bool // the machine was too slow to compare them
 }
 
 type profileRun struct {
@@ -39,7 +39,7 @@ func (r *runs) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = nil
-	r.doubts.Store(false)
+	r.inconclusive.Store(false)
 }
 
 // show returns them as the page shows them, by the times that the result is made of.
@@ -63,7 +63,7 @@ func (r *runs) show() (shown []web.Run) {
 func (c *cluster) serve(ctx context.Context, d *demo) error {
 	p, err := page.New(web.Config{
 		Source: page.NewSource(c.hub, page.Options{
-			Title: c.config.String(), Virtual: c.clock.Virtual, Runs: func() ([]web.Run, bool) { return c.runs.show(), !c.runs.doubts.Load() },
+			Title: c.config.String(), Virtual: c.clock.Virtual, Runs: func() ([]web.Run, bool) { return c.runs.show(), !c.runs.inconclusive.Load() },
 		}),
 		Logger: slog.New(slog.DiscardHandler), // the page says what is wrong itself
 	})

@@ -159,7 +159,7 @@ func (d *demo) runBatch(ctx context.Context, profile string) error {
 	}
 	pace.LeastSojourn = d.config.leastSojourn(records)
 	d.result.add(pace, records)
-	d.cluster.runs.doubts.Store(d.result.doubt() != "")
+	d.cluster.runs.inconclusive.Store(d.result.inconclusive() != "")
 	if d.options.Records {
 		d.result.Batches = append(d.result.Batches, batchRecord{profile, batch.Outcomes(records), after.since(before)})
 	}

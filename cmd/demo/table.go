@@ -10,16 +10,16 @@ import (
 // Table renders the result for reading, one column a profile. With both it adds
 // their ratios, and says what the figures mean; the second act follows. Its lines have at most 120 columns.
 func (r Result) Table() string {
-	doubt, against := r.doubt(), Default
-	if doubt != "" {
+	inconclusive, against := r.inconclusive(), Default
+	if inconclusive != "" {
 		against = "" // no ratios either
 	}
 	shown := comparison(fmt.Sprintf("%d simulated nodes × %d cores", r.Config.Nodes, r.Config.Cores), r.Simulated, Spazio, against)
 	if len(r.Real) > 0 {
 		shown += "\n" + comparison("this machine", r.Real, Spazio, against)
 	}
-	if doubt != "" {
-		shown += "\n" + noVerdict(doubt)
+	if inconclusive != "" {
+		shown += "\n" + noVerdict(inconclusive)
 	} else {
 		shown += r.meaning()
 	}

@@ -17,7 +17,7 @@ func at(seconds float64) time.Time {
 	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// column sums up a pod of one core-second that ran alone on its node.
+// column summarizes a pod of one core-second that ran alone on its node.
 func column(profile string, created, bound, running, done float64) demo.Column {
 	return demo.Column{Profile: profile, Summary: batch.Summarise([]batch.Record{{
 		Task: batch.Task{Work: time.Second}, Node: "a",
@@ -55,7 +55,7 @@ func ExampleResult_Table() {
 	// but the batch as a whole took 4.5 s instead of 4.0 s (13 % longer).
 }
 
-// What is worse is not told as if it were better.
+// The sentence does not present a loss as a gain.
 func TestClosingSentence(t *testing.T) {
 	other := column(demo.Default, 0, 0, 1, 4)
 	for _, test := range []struct {
@@ -74,12 +74,12 @@ func TestClosingSentence(t *testing.T) {
 	}
 	alone := demo.Result{Simulated: []demo.Column{other}}.Table()
 	if strings.Contains(alone, "ratio") || strings.Contains(alone, "instead of") {
-		t.Errorf("one profile is compared with none:\n%s", alone)
+		t.Errorf("a single profile is compared:\n%s", alone)
 	}
 }
 
-// unlike are the runs of two owners' pods: that without profiles, with them, and the default scheduler's.
-// Each record is of an owner, with its time from submission to its end and how often it was killed.
+// unlike returns the runs of two owners' pods: without profiles, with them, and the default
+// scheduler's. Each record has an owner, the time from submission to the end and the number of kills.
 func unlike() *demo.Unlike {
 	run := func(profile string, known bool, a, b float64, kills int) demo.UnlikeRun {
 		records := []batch.Record{
@@ -97,7 +97,7 @@ func unlike() *demo.Unlike {
 	}
 }
 
-// The second act has a table of its own and two sentences.
+// The second part has a table of its own and two sentences.
 func TestUnlikeTable(t *testing.T) {
 	table := demo.Result{Unlike: unlike()}.Table()
 	want := `
@@ -124,7 +124,7 @@ and 0 pods were killed for memory instead of 3.
 	slow.Runs[1].Pace = demo.Pace{Profile: "spazio, known", Lag: .25}
 	table = demo.Result{Unlike: slow}.Table()
 	if !strings.Contains(table, "No verdict: under spazio, known one timer in twenty") || strings.Contains(table, "Once Spazio") {
-		t.Errorf("a slow machine's:\n%s", table)
+		t.Errorf("slow machine:\n%s", table)
 	}
 	alone := unlike()
 	alone.Runs = alone.Runs[:2]
@@ -133,7 +133,7 @@ and 0 pods were killed for memory instead of 3.
 	}
 }
 
-// Pronto has a column, and a sentence of its own after the other two's.
+// Pronto has a column, and a sentence of its own after the other two.
 func TestTableWithPronto(t *testing.T) {
 	columns := []demo.Column{column(demo.Spazio, 0, 2, 3, 4.5), column(demo.Pronto, 0, 1, 2, 7), column(demo.Default, 0, 0, 1, 4)}
 	table := demo.Result{Simulated: columns}.Table()
@@ -150,7 +150,7 @@ func TestTableWithPronto(t *testing.T) {
 	}
 }
 
-// Lines are no wider than 120 columns, whatever the figures.
+// Lines have at most 120 columns, whatever the figures.
 func TestTableIsNarrow(t *testing.T) {
 	const day = 86400
 	columns := []demo.Column{
@@ -163,11 +163,11 @@ func TestTableIsNarrow(t *testing.T) {
 		}
 	}
 	if !strings.Contains(table, "86313600.0 s") {
-		t.Errorf("not the figures of it:\n%s", table)
+		t.Errorf("the figures are missing:\n%s", table)
 	}
 }
 
-// Lines about completed pods say nothing where there are none.
+// Lines about completed pods are omitted if there are none.
 func TestTableOfNothing(t *testing.T) {
 	table := demo.Result{Simulated: []demo.Column{{Profile: demo.Spazio}, column(demo.Default, 0, 0, 1, 4)}}.Table()
 	if !strings.Contains(table, "makespan, s") || strings.Contains(table, "ratio") || strings.Contains(table, "NaN") {
@@ -183,8 +183,8 @@ func TestTableShowsTheRealNode(t *testing.T) {
 	}
 }
 
-// Where the machine was too slow to compare the profiles no verdict is given, and the
-// sentence in its place has the figure.
+// If the machine was too slow to compare the profiles there is no verdict; a sentence with the figure
+// replaces it.
 func TestNoVerdictOfASlowMachine(t *testing.T) {
 	columns := []demo.Column{column(demo.Spazio, 0, 2, 3, 60), column(demo.Default, 0, 0, 1, 50)}
 	good := demo.Pace{Profile: demo.Spazio, Late: .5, Lag: .004, LeastSojourn: 12.8}

@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
-// On one core two jobs that want all of it take as long as both together, and beside one
-// that wants a tenth a job gets the rest, as long as that lasts. All else is small.
+// On one core two jobs that use all of it take as long as both together; beside a job that uses a
+// tenth, a job gets the rest, as long as that lasts. Other effects are small.
 func TestModel(t *testing.T) {
 	m := model{
 		node.Params{Cores: 1, Background: 1e-9, StartWork: 1, StopWork: 1, Seed: 1},
@@ -32,6 +32,6 @@ func TestModel(t *testing.T) {
 	}
 	both, err := colocate.Makespan([]colocate.Pair{{A: "waits"}, {A: "long"}}, m.seconds)
 	if err != nil || math.Abs(both-60) > .6 {
-		t.Errorf("two nodes: %v s, error %v, want the longer", both, err)
+		t.Errorf("two nodes: got %v s, error %v, want the longer", both, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
-// As many jobs as a plan may have, and long ones, stand in lines that a terminal holds, each pair once.
+// The most and longest jobs of a plan appear in lines that a terminal holds, each pair once.
 func TestWriteText(t *testing.T) {
 	r := TestbedResult{Jobs: drawJobs(colocate.MostExact/2, time.Hour, 1), Matrix: map[string]colocate.Row{}}
 	for i, a := range r.Jobs {
@@ -32,7 +32,7 @@ func TestWriteText(t *testing.T) {
 	}
 	for _, mean := range []string{" 1000.0", " 1019.0", " 2900.0", " 2919.0", " 2010.0"} {
 		if strings.Count(b.String(), mean) != 1 {
-			t.Errorf("%s stands there %d times:\n%s", mean, strings.Count(b.String(), mean), b.String())
+			t.Errorf("got %s %d times:\n%s", mean, strings.Count(b.String(), mean), b.String())
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (d *demo) runUnlike(ctx context.Context) error {
 		}
 		r.sum(u.Owners, records)
 		u.Runs = append(u.Runs, r)
-		d.cluster.runs.doubts.Store(u.doubt() != "")
+		d.cluster.runs.inconclusive.Store(u.inconclusive() != "")
 	}
 	d.result.Unlike = u
 	return nil
@@ -142,10 +142,10 @@ func (c *cluster) waitProfiles(ctx context.Context, owners []batch.Owner) error 
 	return nil
 }
 
-// doubt returns why the figures allow no verdict, or nothing.
-func (u Unlike) doubt() string {
+// inconclusive returns why the figures allow no verdict, or nothing.
+func (u Unlike) inconclusive() string {
 	for _, r := range u.Runs {
-		if why := r.Pace.doubt(r.Column); why != "" {
+		if why := r.Pace.inconclusive(r.Column); why != "" {
 			return why
 		}
 	}
@@ -182,7 +182,7 @@ func (u Unlike) table() string {
 
 // words are what the figures mean.
 func (u Unlike) words() string {
-	if why := u.doubt(); why != "" {
+	if why := u.inconclusive(); why != "" {
 		return noVerdict(why)
 	}
 	known := slices.IndexFunc(u.Runs, func(r UnlikeRun) bool { return r.Known })

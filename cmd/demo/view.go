@@ -7,7 +7,7 @@ import (
 )
 
 // How often a run is shown: often enough on a terminal to look alive, and as
-// lines not so often as to bury what else is there.
+// lines seldom enough to leave other output readable.
 const (
 	framePeriod = 250 * time.Millisecond
 	linePeriod  = 3 * time.Second

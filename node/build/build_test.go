@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node/build"
 )
 
-// A program says what it is, beside what every program of Go shows, and twice is an error.
+// A program exports its version beside the metrics of every Go program; registering twice is an error.
 func TestRegister(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	if err := build.Register(registry, "spazio-agent"); err != nil {
@@ -28,7 +28,7 @@ func TestRegister(t *testing.T) {
 		}
 	}
 	if info := found["spazio_build_info"]; info["program"] != "spazio-agent" || info["version"] == "" || info["goversion"] != runtime.Version() {
-		t.Errorf("it says that it is %v", info)
+		t.Errorf("got build info %v", info)
 	}
 	for _, name := range []string{"go_goroutines", "process_cpu_seconds_total"} {
 		if found[name] == nil && runtime.GOOS == "linux" {
@@ -39,7 +39,7 @@ func TestRegister(t *testing.T) {
 		t.Error(problems, err)
 	}
 	if build.Register(registry, "spazio-agent") == nil {
-		t.Error("registered twice")
+		t.Error("a second registration succeeded")
 	}
 }
 
@@ -59,6 +59,6 @@ func TestShared(t *testing.T) {
 	}
 	other := prometheus.NewCounter(prometheus.CounterOpts{Name: "n_total", Help: "of something else"})
 	if _, err := build.Shared(registry, other); err == nil {
-		t.Error("another collector took the name")
+		t.Error("a second collector registered under the same name")
 	}
 }

@@ -32,7 +32,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// A test's program knows its Go, and that it is of no version.
+// A test's program has a Go version and no version of its own.
 func TestAbout(t *testing.T) {
 	if got := build.About(); !strings.HasPrefix(got, build.Version()+", ") || !strings.Contains(got, ", go1.") {
 		t.Errorf("%q", got)

@@ -12,7 +12,7 @@
 //
 // Where several programs run in one process, each shows its metrics by [Targets].
 //
-// The rule is where what is shown to whom: metrics and probes to whoever gets there
+// The rule is: metrics and probes are served to every client that can connect
 // (newMetrics), anything else to loopback alone, where callers are not authenticated
 // ([NewDebug], newProfiles), unless the handlers ask and TLS is given ([New]).
 //

@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
-// TestOtherHostsAreRefused: debug data and profiles are not shown to a page whose name its
-// owner lets lead to loopback.
+// TestOtherHostsAreRefused: debug data and profiles are not served to a page of a DNS name that
+// resolves to loopback (DNS rebinding).
 func TestOtherHostsAreRefused(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	debug, err := endpoint.NewDebug(t.Context(), endpoint.Config{Addr: "127.0.0.1:0", Gatherer: registry})

@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
-// counted is a registry that knows how many ask at a time.
+// counted is a registry that counts concurrent gathers.
 type counted struct{ now, most atomic.Int64 }
 
 func (c *counted) registry() *prometheus.Registry {
@@ -33,10 +33,10 @@ func (c *counted) registry() *prometheus.Registry {
 	return r
 }
 
-// mostOpen are those that are served and those that wait for a place.
+// mostOpen is the limit of served and waiting connections.
 const mostOpen = 128
 
-// stillOpen is how many of the connections the server has not closed.
+// stillOpen counts the connections that the server has not closed.
 func stillOpen(all []net.Conn) (n int) {
 	answers := make([]byte, 64<<10)
 	for _, conn := range all {
@@ -53,9 +53,8 @@ func stillOpen(all []net.Conn) (n int) {
 	return n
 }
 
-// TestManyConnections: whoever opens 4,000 connections, silent or full of requests that wait
-// for no answer, keeps a few of them open, and has few requests answered at a time; others are
-// served.
+// TestManyConnections: a client that opens 4,000 connections, silent or full of pipelined requests,
+// keeps only a few open and gets few requests served at a time; other clients are served.
 func TestManyConnections(t *testing.T) {
 	gatherer := &counted{}
 	s, err := endpoint.NewMetrics(t.Context(), endpoint.Config{Addr: "127.0.0.1:0", Gatherer: gatherer.registry()})
@@ -83,16 +82,16 @@ func TestManyConnections(t *testing.T) {
 	for range 20 {
 		answer, err := client.Get("http://" + s.Addr().String() + "/metrics")
 		if err != nil {
-			t.Errorf("somebody else: %v", err)
+			t.Errorf("another client: got error %v", err)
 			continue
 		}
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusOK {
-			t.Errorf("somebody else: %s", answer.Status)
+			t.Errorf("another client: got status %s", answer.Status)
 		}
 	}
-	// Who came later has been served, so that whoever is one too many has been closed, and not by
-	// a timeout.
+	// The later client has been served, so every connection over the limit has been closed already, and
+	// not by a timeout.
 	if open := stillOpen(all); open > mostOpen {
 		t.Errorf("%d connections are open, want at most %d", open, mostOpen)
 	}
@@ -101,6 +100,6 @@ func TestManyConnections(t *testing.T) {
 		t.Error(err)
 	}
 	if most := gatherer.most.Load(); most > 2 {
-		t.Errorf("%d scrapes at a time", most)
+		t.Errorf("got %d concurrent scrapes", most)
 	}
 }

@@ -32,11 +32,11 @@ d word
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if _, err := endpoint.ParseMetrics(iotest.ErrReader(io.ErrUnexpectedEOF)); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("of a torn answer: %v", err)
+		t.Errorf("truncated response: got error %v", err)
 	}
 }
 
-// TestScraper reads what a server of this package shows, and one that asks for a token.
+// TestScraper reads metrics of a server of this package, and of one that requires a token.
 func TestScraper(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	nodes := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "nodes"}, []string{"state"})
@@ -54,11 +54,11 @@ func TestScraper(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if _, err := s.Value(t.Context(), `nodes{state="stale"}`); !errors.Is(err, endpoint.ErrNoMetric) {
-		t.Errorf("a metric that there is not: %v", err)
+		t.Errorf("missing metric: got error %v", err)
 	}
 	asks := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer secret" || r.URL.Path != "/metrics" {
-			http.Error(w, "who are you?", http.StatusUnauthorized)
+			http.Error(w, "token required", http.StatusUnauthorized)
 			return
 		}
 		_, _ = io.WriteString(w, "x 1\n")
@@ -70,22 +70,22 @@ func TestScraper(t *testing.T) {
 	}
 	s.Token = ""
 	if _, err := s.Value(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "401") {
-		t.Errorf("without a token: %v", err)
+		t.Errorf("without a token: got error %v", err)
 	}
-	s.Client = nil // which does not know the server's certificate
+	s.Client = nil // the default client does not trust the server's certificate
 	if _, err := s.Scrape(t.Context()); err == nil {
-		t.Error("a stranger's certificate was taken")
+		t.Error("an untrusted certificate was accepted")
 	}
 }
 
-// FuzzParseMetrics: whatever is read is a line of the text, and reading what was read
-// gives the same.
+// FuzzParseMetrics: each parsed series is a line of the text, and parsing the result again gives the
+// same.
 func FuzzParseMetrics(f *testing.F) {
 	f.Add("a 1\n# a 2\nb{c=\"d e\"} 3.5\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := endpoint.ParseMetrics(strings.NewReader(text))
 		if err != nil {
-			return // a line that is too long
+			return // the line is too long
 		}
 		for series := range got {
 			if !strings.Contains(text, series+" ") || strings.HasPrefix(series, "#") {

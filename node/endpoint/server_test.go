@@ -110,7 +110,7 @@ func TestReadyAndHandlers(t *testing.T) {
 	}
 }
 
-// TestMetricsShowNothingElse wherever they are.
+// TestMetricsShowNothingElse checks that the metrics port serves no other path.
 func TestMetricsShowNothingElse(t *testing.T) {
 	h, err := endpoint.NewMetrics(t.Context(), endpoint.Config{
 		Addr: ":0", Gatherer: prometheus.NewRegistry(),
@@ -135,7 +135,7 @@ func TestMetricsShowNothingElse(t *testing.T) {
 	}
 }
 
-func TestProfilesAreForLoopbackAlone(t *testing.T) {
+func TestProfilesAreServedOnLoopbackOnly(t *testing.T) {
 	var plaintext *transport.PlaintextError
 	if _, err := endpoint.NewProfiles(t.Context(), ":0"); !errors.As(err, &plaintext) {
 		t.Errorf("profiles beyond loopback: %v", err)

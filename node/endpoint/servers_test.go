@@ -25,7 +25,7 @@ func shown() endpoint.Config {
 	}
 }
 
-// TestServers: debug data are at one of the two addresses.
+// TestServers: debug data are served on exactly one of the two addresses.
 func TestServers(t *testing.T) {
 	s, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{Shown: shown(), Metrics: "127.0.0.1:0", Debug: "127.0.0.1:0", Profiles: "127.0.0.1:0"})
 	if err != nil {
@@ -53,7 +53,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestServersClose: servers that were never run leave their ports.
+// TestServersClose: servers that were never run release their ports.
 func TestServersClose(t *testing.T) {
 	s, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{Shown: shown(), Metrics: transporttest.Address(t), Debug: transporttest.Address(t)})
 	if err != nil {
@@ -81,8 +81,8 @@ func TestNoServers(t *testing.T) {
 	}
 }
 
-// TestServersRefuse: a debug address that nobody asked for may be another's; what is
-// refused leaves no port behind.
+// TestServersRefuse: a busy default debug address is only logged, since it was not configured; a
+// refused configuration leaves no port open.
 func TestServersRefuse(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -104,7 +104,7 @@ func TestServersRefuse(t *testing.T) {
 	} {
 		c.Shown = shown()
 		if _, err := endpoint.NewServers(t.Context(), c); err == nil || !strings.Contains(err.Error(), what) {
-			t.Errorf("%s at a busy address: %v", what, err)
+			t.Errorf("%s at a busy address: got error %v", what, err)
 		}
 	}
 	var plaintext *transport.PlaintextError

@@ -13,8 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
-// Each program of a process is found by the list, with the labels and the metrics that are
-// its own, whatever its name has in it.
+// The list finds each program of a process with its own labels and metrics, whatever characters its
+// name has.
 func TestTargets(t *testing.T) {
 	var targets endpoint.Targets
 	server := httptest.NewServer(endpoint.Handler(endpoint.Config{Gatherer: prometheus.NewRegistry(), Handlers: targets.Handlers()}))

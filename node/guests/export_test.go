@@ -2,5 +2,5 @@ package guests
 
 import "time"
 
-// Share is one round at a time that Run did not take from its clock.
+// Share runs one round at a time that the test gives instead of Run's clock.
 func (s *Sharing) Share(at time.Time) { s.share(at) }

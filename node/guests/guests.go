@@ -87,7 +87,7 @@ func New(c Config) (*Sharing, error) {
 // Close lets go of the trees of a Sharing that is never run.
 func (s *Sharing) Close() error { return s.host.Close() }
 
-// Run publishes until ctx ends, which is no error. Trees stay, for whoever goes on with
+// Run publishes until ctx ends, which is no error. Trees stay for a process that continues with
 // them. Times are kept from the beginning, by the monotonic clock: neither a late round
 // nor a change of the wall clock shifts those after it.
 func (s *Sharing) Run(ctx context.Context) error {
@@ -122,8 +122,8 @@ func (s *Sharing) share(at time.Time) {
 	s.show(at, &found)
 }
 
-// logError logs an error when it begins and when it ends. That there was no reading before, or
-// none newer, is none.
+// logError logs an error when it begins and when it ends. A missing reading, and one that is
+// not newer, are no errors.
 func (s *Sharing) logError(found share.Division, err error) {
 	if found.To.IsZero() && (errors.Is(err, source.ErrUnchanged) || errors.Is(err, energy.ErrPriming)) {
 		return

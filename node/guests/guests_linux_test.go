@@ -28,7 +28,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node/guests"
 )
 
-// energyMetrics are the values of counters and gauges as NAME{LABEL=VALUE,...}, without the
+// energyMetrics returns the values of counters and gauges as NAME{LABEL=VALUE,...}, without the prefix
 // spazio_energy_ of their names.
 func energyMetrics(t testing.TB, g prometheus.Gatherer) map[string]float64 {
 	t.Helper()
@@ -49,11 +49,11 @@ func energyMetrics(t testing.TB, g prometheus.Gatherer) map[string]float64 {
 	return all
 }
 
-// host is a machine of two cores that takes 50 W, with a guest that keeps one busy.
+// host is a machine of two cores that takes 50 W, with a guest that keeps one core busy.
 type host struct {
 	begun time.Time
-	looks []time.Duration // since it begun
-	// slow is how long a look takes, by its number.
+	looks []time.Duration // since it began
+	// slow is the duration of a reading, by its number.
 	slow map[int]time.Duration
 	fail atomic.Pointer[error]
 }
@@ -88,7 +88,7 @@ func (h *host) config(dir string) guests.Config {
 	}}
 }
 
-// run has a Sharing run for so long by the bubble's clock.
+// run runs a Sharing for a duration of the bubble's clock.
 func run(t *testing.T, s *guests.Sharing, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -98,9 +98,9 @@ func run(t *testing.T, s *guests.Sharing, d time.Duration) {
 	}
 }
 
-// TestTimes are kept from the beginning: a round that is slow shifts none after it, and
-// those that it takes the time of are left out.
-func TestTimes(t *testing.T) {
+// TestRoundTimes: rounds keep their schedule from the start: a slow round shifts none after it, and the
+// rounds that it overlaps are skipped.
+func TestRoundTimes(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost()
@@ -127,14 +127,14 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// histogram is one in Prometheus's text format, of which buckets that are not told hold what
-// the one before does, the first all but what comes later.
-func histogram(name string, told map[string]int, sum float64, count int) string {
+// histogram returns a histogram in Prometheus's text format. A bucket without an entry holds the count
+// of the one before.
+func histogram(name string, counts map[string]int, sum float64, count int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# HELP %s How long after it was due all guests' energy was published.\n# TYPE %[1]s histogram\n", name)
 	last := 7
 	for _, le := range []string{"0.001", "0.0025", "0.005", "0.01", "0.02", "0.05", "0.1", "0.25", "0.5", "1", "2.5"} {
-		if n, ok := told[le]; ok {
+		if n, ok := counts[le]; ok {
 			last = n
 		}
 		fmt.Fprintf(&b, "%s_bucket{le=%q} %d\n", name, le, last)
@@ -143,7 +143,7 @@ func histogram(name string, told map[string]int, sum float64, count int) string 
 	return b.String()
 }
 
-// TestReady: while energy is published.
+// TestReady: a Sharing is ready while it publishes energy.
 func TestReady(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -181,14 +181,14 @@ func TestReady(t *testing.T) {
 		}
 		for _, once := range []string{"energy is shared again", "the counter is gone", "source=host quality=measured"} {
 			if n := strings.Count(log.String(), once); n != 1 {
-				t.Errorf("%q is told %d times in\n%s", once, n, &log)
+				t.Errorf("got %q %d times in\n%s", once, n, &log)
 			}
 		}
 	})
 }
 
-// TestReadyWhenTheClockIsSet: who publishes each second is ready, however far the wall
-// clock has been put ahead of the times of the rounds.
+// TestReadyWhenTheClockIsSet: a Sharing that publishes each second is ready, however far ahead the wall
+// clock is set.
 func TestReadyWhenTheClockIsSet(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -213,8 +213,8 @@ func TestReadyWhenTheClockIsSet(t *testing.T) {
 	})
 }
 
-// TestReadyTellsWhyNot: a machine that tells no energy is looked at again and again.
-func TestReadyTellsWhyNot(t *testing.T) {
+// TestReadyExplainsWhyNot: a machine without energy readings is read again and again.
+func TestReadyExplainsWhyNot(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost()
@@ -230,7 +230,7 @@ func TestReadyTellsWhyNot(t *testing.T) {
 	})
 }
 
-// TestShown: what a guest took, as JSON and as metrics; all of which add up.
+// TestShown checks a guest's energy as JSON and as metrics, and that the parts add up to the total.
 func TestShown(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -258,8 +258,8 @@ func TestShown(t *testing.T) {
 		if err := json.Unmarshal(answer.Body.Bytes(), &shown); err != nil {
 			t.Fatal(err)
 		}
-		// Always half busy, so that nothing tells idle power from load: the guest's are the
-		// busy half and its one of two cores' part of the other.
+		// The load is constant, so idle power cannot be separated from load: the guest gets the busy
+		// half, and of the rest the share of its one core of two.
 		const watts = 25 + 12.5
 		if g := shown.Guests; shown.Source != "host" || math.Abs(shown.Watts-50) > .01 || len(g) != 1 || g[0].Name != "vm" || g[0].VCPUs != 1 ||
 			math.Abs(g[0].Watts-watts) > .5 || math.Abs(g[0].Joules-20*watts) > 5 {
@@ -309,7 +309,7 @@ func TestRefuses(t *testing.T) {
 		t.Error("registered twice:", err)
 	}
 	c.Registerer = nil
-	if s, err = guests.New(c); err != nil { // nothing has held on to the trees
+	if s, err = guests.New(c); err != nil { // the failed New released the trees
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -317,7 +317,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// refusing is a registry that takes nothing.
+// refusing is a registry that refuses every collector.
 type refusing struct{ asked *atomic.Int64 }
 
 func (r refusing) Register(prometheus.Collector) error { r.asked.Add(1); return errors.New("taken") }

@@ -42,8 +42,8 @@ func (m *metrics) Describe(to chan<- *prometheus.Desc) {
 	m.lateness.Describe(to)
 }
 
-// Collect implements prometheus.Collector. Metrics are sent once the lock is free, for
-// whoever takes them may be slow.
+// Collect implements prometheus.Collector. Metrics are sent after the lock is released, since
+// their receiver may be slow.
 func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	for _, metric := range m.gather() {
 		to <- metric

@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node/publish"
 )
 
-// TestTokenIsReadForEachStream, and shown to the profiler.
+// TestTokenIsReadForEachStream also checks that the profiler gets the token.
 func TestTokenIsReadForEachStream(t *testing.T) {
 	tls := transporttest.SelfSigned(t, "127.0.0.1")
 	p := newPeer(t)
@@ -51,8 +51,8 @@ func TestTokenIsReadForEachStream(t *testing.T) {
 	waitFor(t, "the second token", func() bool { return receive(t, shown) == "Bearer second" })
 }
 
-// TestWhatAgentsCallThemselves: a peer is told the agent's version.
-func TestWhatAgentsCallThemselves(t *testing.T) {
+// TestUserAgent checks that a peer gets the agent's version.
+func TestUserAgent(t *testing.T) {
 	p := newPeer(t)
 	shown := make(chan string, 1<<10)
 	p.report = func(stream spaziov1.UsageService_ReportServer) error {
@@ -65,12 +65,12 @@ func TestWhatAgentsCallThemselves(t *testing.T) {
 	usages(t, publish.UsagesConfig{Targets: []string{p.addr}}).read(1)
 	name := receive(t, shown)
 	if product, _, _ := strings.Cut(name, " "); product != "spazio-agent/"+build.Version() {
-		t.Errorf("an agent calls itself %q", name)
+		t.Errorf("got user agent %q", name)
 	}
 }
 
-// TestShortSessionsAreOneOutage: what ends before the longest wait is over has not
-// worked, and is told once.
+// TestShortSessionsAreOneOutage: a session that ends before the longest wait is over has not worked, so
+// its outage is logged once.
 func TestShortSessionsAreOneOutage(t *testing.T) {
 	p, log := newPeer(t), &transporttest.Journal{}
 	p.refuse = func(*spaziov1.UsageBatch) error { return status.Error(codes.Unavailable, "not now") }
@@ -86,14 +86,14 @@ func TestShortSessionsAreOneOutage(t *testing.T) {
 	a := &usageAgent{u, time.Now()}
 	a.read(1)
 	for range 5 {
-		a.told(t, p)
+		a.nextBatch(t, p)
 	}
 	if n := log.Count("no stream to the profiler; trying again"); n != 1 {
-		t.Errorf("%d lines of one outage", n)
+		t.Errorf("got %d log lines, want 1", n)
 	}
 }
 
-// TestLostReadingsAreCounted: one that runs backwards is no profiler's.
+// TestLostReadingsAreCounted: a reading whose counter runs backwards is lost, not sent.
 func TestLostReadingsAreCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	u, err := publish.NewUsages(publish.UsagesConfig{Node: "node-1", Incarnation: 1, Targets: []string{"127.0.0.1:1"}, Registerer: registry})
@@ -105,7 +105,7 @@ func TestLostReadingsAreCounted(t *testing.T) {
 		age := time.Duration(i+1) * time.Second
 		u.Take(began.Add(age), []agent.PodReading{{Pod: 1, Age: age, CPU: cpu * time.Millisecond}})
 		if lost, want := value(t, registry, dropped, ""), float64(min(i, 1)); lost != want {
-			t.Errorf("after %d readings %v are lost, want %v", i+1, lost, want)
+			t.Errorf("after %d readings: got %v lost, want %v", i+1, lost, want)
 		}
 	}
 }

@@ -2,12 +2,12 @@ package publish
 
 import "time"
 
-// IsDue is isDue of the rule with its defaults.
+// IsDue is isDue of a Staleness with its defaults.
 func (s Staleness) IsDue(wait time.Duration, made bool) bool {
 	return s.withDefaults().isDue(wait, made)
 }
 
-// Waits are those between attempts.
+// Waits returns the backoff between attempts.
 func (c UsagesConfig) Waits() Backoff { return c.backoff() }
 
 type (

@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node/publish"
 )
 
-// names is a name server with one name.
+// names is a resolver with one host name.
 type names struct {
 	mu    sync.Mutex
 	addrs []netip.Addr
@@ -140,7 +140,7 @@ func TestNameServerOutageChangesNothing(t *testing.T) {
 			waitFor(t, "failed lookups", func() bool { return value(t, registry, "spazio_signal_lookup_failures_total", "") > 2 })
 			s.Send(report(2), time.Now())
 			arrives(t, peers[0], 2)
-			// A stream that was let go and opened again would count from 0.
+			// A stream that was closed and opened again would count from 0.
 			waitFor(t, "the first stream's second report", func() bool {
 				return value(t, registry, "spazio_signal_reports_total", peers[0].addr) == 2
 			})
@@ -158,14 +158,14 @@ func TestLostReplicaIsLookedUpAtOnce(t *testing.T) {
 	s.Send(report(1), time.Now())
 	arrives(t, peers[0], 1)
 	resolver.set(nil, "127.0.0.2")
-	peers[0].kill() // rescheduled to another address
+	peers[0].kill() // as if rescheduled to another address
 	arrives(t, peers[1], 1)
 	if n := resolver.lookups(); n < 2 {
 		t.Errorf("%d lookups", n)
 	}
 }
 
-func TestListedAndFoundReplicaHasOneStream(t *testing.T) {
+func TestListedAndResolvedReplicaHasOneStream(t *testing.T) {
 	peers, port := replicas(t, 2)
 	resolver, registry := &names{}, prometheus.NewRegistry()
 	resolver.set(nil, "127.0.0.1", "127.0.0.2")
@@ -197,8 +197,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLeftOutIsLoggedOnceAndAgain fills the streams, has room and fills them again.
-func TestLeftOutIsLoggedOnceAndAgain(t *testing.T) {
+// TestLeftOutIsLoggedAgain fills the streams, frees one, and fills them again.
+func TestLeftOutIsLoggedAgain(t *testing.T) {
 	resolver, log := &names{}, &transporttest.Journal{}
 	var many []string
 	for i := range publish.MaxTargets + 1 {
@@ -222,8 +222,8 @@ func TestLeftOutIsLoggedOnceAndAgain(t *testing.T) {
 	waitFor(t, "one left out again", func() bool { return log.Count(leftOut) > 1 })
 }
 
-// TestCertificateIsForTheName reaches an address whose certificate names the
-// service, and refuses one that names another.
+// TestCertificateIsForTheName connects to an address whose certificate names the service, and rejects a
+// certificate for another name.
 func TestCertificateIsForTheName(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -19,7 +19,7 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// steady is a report of a node where nothing happens.
+// steady returns a report of a node without changes.
 func steady(sequence uint64) agent.Report {
 	return agent.Report{
 		Node: "n", Incarnation: 1, Sequence: sequence, Schema: "s", Avail: 20, Allowance: 4, TypicalCPU: 1, K: 3,
@@ -27,7 +27,7 @@ func steady(sequence uint64) agent.Report {
 	}
 }
 
-// begun returns a stream that has carried the report 1 at epoch.
+// begun returns a stream that has sent report 1 at epoch.
 func begun(accepted bool) *publish.Heartbeats {
 	h := &publish.Heartbeats{}
 	if accepted {
@@ -38,7 +38,7 @@ func begun(accepted bool) *publish.Heartbeats {
 	return h
 }
 
-func TestWhatIsAChange(t *testing.T) {
+func TestChanges(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		want   publish.Message
@@ -52,12 +52,12 @@ func TestWhatIsAChange(t *testing.T) {
 		{"2 % more", publish.Heartbeat, func(r *agent.Report) { r.Avail = 20.4 }},
 		{"over 2 % less", publish.Full, func(r *agent.Report) { r.Avail = 19.59 }},
 		{"over 2 % more", publish.Full, func(r *agent.Report) { r.Avail = 20.41 }},
-		{"no number", publish.Full, func(r *agent.Report) { r.Avail = math.NaN() }},
+		{"not a number", publish.Full, func(r *agent.Report) { r.Avail = math.NaN() }},
 		{"allowance by an eighth", publish.Heartbeat, func(r *agent.Report) { r.Allowance = 4.125 }},
 		{"allowance by more", publish.Full, func(r *agent.Report) { r.Allowance = 4.126 }},
 		{"pods take a twentieth more", publish.Heartbeat, func(r *agent.Report) { r.TypicalCPU = 1.05 }},
 		{"a tenth less", publish.Full, func(r *agent.Report) { r.TypicalCPU = .9 }},
-		{"nothing is usual", publish.Full, func(r *agent.Report) { r.TypicalCPU = 0 }},
+		{"no typical CPU", publish.Full, func(r *agent.Report) { r.TypicalCPU = 0 }},
 		{"a pod less", publish.Full, func(r *agent.Report) { r.Pods = r.Pods[:2] }},
 		{"another pod", publish.Full, func(r *agent.Report) { r.Pods = []reserve.PodKey{1, 2, 4} }},
 		{"saturated", publish.Full, func(r *agent.Report) { r.Saturated = true }},
@@ -69,25 +69,25 @@ func TestWhatIsAChange(t *testing.T) {
 		{"schema", publish.Full, func(r *agent.Report) { r.Schema = "t" }},
 		{"node", publish.Full, func(r *agent.Report) { r.Node = "m" }},
 		{"incarnation", publish.Full, func(r *agent.Report) { r.Incarnation = 2 }},
-		{"what pods took", publish.Full, func(r *agent.Report) { r.PodCores, r.PodWatts = make([]float32, 3), make([]float32, 3) }},
+		{"usage of pods", publish.Full, func(r *agent.Report) { r.PodCores, r.PodWatts = make([]float32, 3), make([]float32, 3) }},
 		{"power", publish.Full, func(r *agent.Report) { r.Power = energy.Power{Quality: energy.Measured, Watts: 100} }},
-		{"watts of no quality", publish.Heartbeat, func(r *agent.Report) { r.Power = energy.Power{Watts: 100} }},
-		{"no later", publish.Full, func(r *agent.Report) { r.Sequence = 1 }},
+		{"power without a quality", publish.Heartbeat, func(r *agent.Report) { r.Power = energy.Power{Watts: 100} }},
+		{"not newer", publish.Full, func(r *agent.Report) { r.Sequence = 1 }},
 	} {
 		r := steady(2)
 		tt.change(&r)
 		if got, _ := begun(true).Next(&r, epoch.Add(3*time.Second)); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
-		// A scheduler that knows no heartbeats gets all of it.
+		// A scheduler that does not support heartbeats gets full reports.
 		if got, at := begun(false).Next(&r, epoch.Add(time.Millisecond)); got != publish.Full || at.After(epoch.Add(time.Millisecond)) {
 			t.Errorf("%s, without heartbeats: %v at %v", tt.name, got, at)
 		}
 	}
 }
 
-// Small rooms: an eighth of a pod is what counts, and whether a pod fits at all.
-func TestChangesOfLittleRoom(t *testing.T) {
+// With little room an eighth of a pod counts as a change, and so does whether a pod fits at all.
+func TestChangesWithLittleRoom(t *testing.T) {
 	for _, tt := range []struct {
 		known, now float64
 		want       publish.Message
@@ -136,20 +136,20 @@ func TestWhenHeartbeatsAreDue(t *testing.T) {
 	}
 }
 
-// listener is a scheduler at the other end of a stream. It trusts no heartbeat
-// but of the report that it knows.
+// listener is a scheduler at the other end of a stream. It accepts only heartbeats of the report that
+// it has.
 type listener struct {
 	t     *testing.T
 	beats publish.Heartbeats
 	rng   *rand.Rand
 
-	known             agent.Report // the last full report
-	heard, since      time.Time    // of the last message, of the last full report
-	fulls, heartbeats int
-	messages          []time.Time
+	known              agent.Report // the last full report
+	lastMessage, since time.Time    // of the last message, of the last full report
+	fulls, heartbeats  int
+	messages           []time.Time
 }
 
-// at lets the stream send what is due of the newest report.
+// at sends what is due of the newest report.
 func (l *listener) at(now time.Time, r *agent.Report) {
 	l.t.Helper()
 	m, at := l.beats.Next(r, now)
@@ -163,18 +163,17 @@ func (l *listener) at(now time.Time, r *agent.Report) {
 		l.fulls++
 	case l.beats.Base() != l.known.Sequence || r.Sequence <= l.known.Sequence || r.Incarnation != l.known.Incarnation:
 		l.t.Fatalf("heartbeat %d of report %d where %d is known", r.Sequence, l.beats.Base(), l.known.Sequence)
-	case now.Sub(l.heard) < 2*time.Second:
-		l.t.Fatalf("a heartbeat %v after the last message", now.Sub(l.heard))
+	case now.Sub(l.lastMessage) < 2*time.Second:
+		l.t.Fatalf("a heartbeat %v after the last message", now.Sub(l.lastMessage))
 	default:
 		l.heartbeats++
 	}
-	l.heard = now
+	l.lastMessage = now
 	l.messages = append(l.messages, now)
 }
 
-// TestStreamOverTime follows restless nodes through virtual time. At every moment
-// the scheduler must know the node to within the tolerances, and have heard of
-// it lately.
+// TestStreamOverTime follows frequently changing nodes through virtual time. At every moment the
+// scheduler must know the node within the tolerances and have had a message recently.
 func TestStreamOverTime(t *testing.T) {
 	const step, report = 10 * time.Millisecond, time.Second
 	for seed := range uint64(30) {
@@ -205,8 +204,8 @@ func TestStreamOverTime(t *testing.T) {
 				current = &next
 			}
 			l.at(now, current)
-			if silent := now.Sub(l.heard); silent > 2500*time.Millisecond+step {
-				t.Fatalf("seed %d: nothing heard for %v", seed, silent)
+			if silent := now.Sub(l.lastMessage); silent > 2500*time.Millisecond+step {
+				t.Fatalf("seed %d: no message for %v", seed, silent)
 			}
 			if old := now.Sub(l.since); old > 33*time.Second {
 				t.Fatalf("seed %d: no full report for %v", seed, old)
@@ -215,7 +214,7 @@ func TestStreamOverTime(t *testing.T) {
 				t.Fatalf("seed %d: the scheduler knows other pods", seed)
 			}
 			if d := math.Abs(l.known.Avail - current.Avail); d > max(.125, .02*math.Abs(l.known.Avail)) {
-				t.Fatalf("seed %d: the scheduler thinks of %v pods, there is room for %v", seed, l.known.Avail, current.Avail)
+				t.Fatalf("seed %d: got room for %v pods at the scheduler, the node has %v", seed, l.known.Avail, current.Avail)
 			}
 		}
 		if l.heartbeats == 0 || l.fulls > changes+60 {
@@ -224,8 +223,8 @@ func TestStreamOverTime(t *testing.T) {
 	}
 }
 
-// TestPowerIsNeverOld: of a node whose power is measured a scheduler has a full report
-// at least every five seconds, and what its pods took at once.
+// TestPowerIsNeverOld: a scheduler gets a full report of a node with measured power at least every five
+// seconds, and the usage of its pods at once.
 func TestPowerIsNeverOld(t *testing.T) {
 	const step = 10 * time.Millisecond
 	for seed := range uint64(10) {
@@ -246,7 +245,7 @@ func TestPowerIsNeverOld(t *testing.T) {
 				t.Fatalf("seed %d: no full report for %v", seed, old)
 			}
 			if len(current.PodCores) > 0 && l.known.Sequence != current.Sequence {
-				t.Fatalf("seed %d: the pods' cores of report %d are not told", seed, current.Sequence)
+				t.Fatalf("seed %d: report %d arrived without the pods' cores", seed, current.Sequence)
 			}
 		}
 		if l.heartbeats == 0 {
@@ -255,9 +254,9 @@ func TestPowerIsNeverOld(t *testing.T) {
 	}
 }
 
-// TestFleetFallsOutOfStep: nodes that all begin at the same moment, as with a
-// scheduler's start, and make their reports in step do not send in step.
-func TestFleetFallsOutOfStep(t *testing.T) {
+// TestFleetDesynchronizes: nodes that all start at the same moment, as when a scheduler starts, and
+// report in step must not keep sending in step.
+func TestFleetDesynchronizes(t *testing.T) {
 	const (
 		nodes       = 1000
 		step        = 50 * time.Millisecond
@@ -292,9 +291,9 @@ func TestFleetFallsOutOfStep(t *testing.T) {
 	}
 }
 
-// TestHeartbeatsOnTheWire: a scheduler that takes heartbeats gets one, and the
-// next change at once and in full; one that says nothing gets every report; and
-// each begins with a full one.
+// TestHeartbeatsOnTheWire: a scheduler that accepts heartbeats gets one, and the next change at once
+// and in full; a scheduler that does not ask for them gets every report. Each stream begins with a full
+// report.
 func TestHeartbeatsOnTheWire(t *testing.T) {
 	modern, old := newPeer(t), newPeer(t)
 	modern.notice = &spaziov1.Notice{Event: &spaziov1.Notice_TakesHeartbeats{TakesHeartbeats: true}}
@@ -332,18 +331,18 @@ func TestHeartbeatsOnTheWire(t *testing.T) {
 	if err != nil || beat.Unchanged != base || beat.Sequence != sequence || beat.SampleAge <= 0 {
 		t.Fatalf("got %+v, %v, want a heartbeat of report %d", beat, err, base)
 	}
-	// It is counted once it is on its way, which may be after it has arrived.
+	// The heartbeat is counted when it is handed to the transport, which may be after its arrival.
 	waitFor(t, "the heartbeat is counted", func() bool { return value(t, registry, "spazio_signal_heartbeats_total", modern.addr) == 1 })
 	send(30)
 	full()
 	if got := value(t, registry, "spazio_signal_reports_missed_total", modern.addr); got != 0 {
-		t.Errorf("%v reports missed: what a heartbeat stands for is none", got)
+		t.Errorf("got %v missed reports, want 0: reports that a heartbeat replaces are not missed", got)
 	}
 	send(30.1)
 	modern.kill()
 	modern.start()
 	full()
 	if len(notices) > 0 {
-		t.Errorf("the agent was told of %v", <-notices)
+		t.Errorf("the agent got notice %v", <-notices)
 	}
 }

@@ -29,7 +29,7 @@ func models(t *testing.T, c publish.ModelsConfig) *publish.Models {
 	return m
 }
 
-// local is a model that points along the angle.
+// local returns a model whose direction has the angle.
 func local(sequence uint64, angle, sigma float64) agent.Local {
 	sin, cos := math.Sincos(angle)
 	return agent.Local{
@@ -58,14 +58,14 @@ func TestPushBringsTheFleet(t *testing.T) {
 	}
 }
 
-func TestMovedModelIsPushedAndAnUnmovedOneWhenOld(t *testing.T) {
+func TestChangedModelIsPushedAtOnceAndOthersWhenOld(t *testing.T) {
 	p := newPeer(t)
 	p.answer = &spaziov1.PushResponse{}
 	p.start()
 	m := models(t, publish.ModelsConfig{Target: p.addr, Staleness: publish.Staleness{MinInterval: soon, MaxAge: 100 * soon}})
 	m.Offer(local(1, 0, 1))
 	pushed(t, p, 1)
-	began := time.Now() // before the push from which the age of what follows counts
+	began := time.Now() // before the push from which the next model's age counts
 	m.Offer(local(2, .5, 1))
 	pushed(t, p, 2)
 	m.Offer(local(3, .5, 1))
@@ -75,8 +75,8 @@ func TestMovedModelIsPushedAndAnUnmovedOneWhenOld(t *testing.T) {
 	}
 }
 
-// pushed waits for the model with the sequence number; where the test is slow to
-// offer it, the one before it has grown old and comes again.
+// pushed waits for the model with the sequence number; a slow test may see the previous model again,
+// which has become stale meanwhile.
 func pushed(t *testing.T, p *peer, sequence uint64) {
 	t.Helper()
 	for got := uint64(0); got != sequence; {
@@ -120,14 +120,14 @@ func TestStaleness(t *testing.T) {
 	otherSchema.Schema = "t"
 	otherBlock := local(2, .3, 2*math.Sqrt2)
 	otherBlock.Model.Block = 20
-	turned := local(2, .3+math.Pi, 2) // the same line, other sign
+	turned := local(2, .3+math.Pi, 2) // the same line with the opposite sign
 	wider := local(2, .3, 2)
 	wider.Model = svd.State{Dim: 3, Block: 10, Mass: 2, U: []float64{1, 0, 0}, Sigma: []float64{2}}
 	rule := publish.Staleness{MinInterval: time.Second, MaxAge: time.Minute, Angle: .05, Stretch: .1}
 	for _, tt := range []struct {
-		name  string
-		next  agent.Local
-		moved bool
+		name string
+		next agent.Local
+		due  bool
 	}{
 		{"same", local(2, .3, 2), false},
 		{"same line", turned, false},
@@ -143,7 +143,7 @@ func TestStaleness(t *testing.T) {
 		{"other dimension", wider, true},
 	} {
 		want := rule.MaxAge
-		if tt.moved {
+		if tt.due {
 			want = rule.MinInterval
 		}
 		if got := rule.Wait(api.FromLocal(base), api.FromLocal(tt.next)); got != want {
@@ -151,19 +151,19 @@ func TestStaleness(t *testing.T) {
 		}
 	}
 	if got := rule.Wait(nil, api.FromLocal(base)); got != rule.MinInterval {
-		t.Errorf("the first waits %v", got)
+		t.Errorf("first model: got a wait of %v", got)
 	}
 	idle, noisy := api.FromLocal(local(1, .3, 0)), api.FromLocal(local(1, 1.3, .019*math.Sqrt(10)))
 	if got := rule.Wait(idle, noisy); got != rule.MaxAge {
-		t.Errorf("an idle node with noise waits %v", got)
+		t.Errorf("idle node with noise: got a wait of %v", got)
 	}
 	if got := rule.Wait(idle, idle); got != rule.MaxAge {
-		t.Errorf("an idle node waits %v", got)
+		t.Errorf("idle node: got a wait of %v", got)
 	}
 }
 
-// TestMadeModelSharesItsWakeUp: blocks of samples are a MinInterval apart, give or take what
-// the machine is late by.
+// TestMadeModelSharesItsWakeUp: blocks of samples are MinInterval apart, up to the machine's scheduling
+// delay.
 func TestMadeModelSharesItsWakeUp(t *testing.T) {
 	for _, tt := range []struct {
 		wait      time.Duration
@@ -178,7 +178,7 @@ func TestMadeModelSharesItsWakeUp(t *testing.T) {
 		{9 * time.Second, true, false},
 	} {
 		if got := (publish.Staleness{}).IsDue(tt.wait, tt.made); got != tt.due {
-			t.Errorf("%v before its time, made just now %v: due is %v", tt.wait, tt.made, got)
+			t.Errorf("wait %v, just made %v: got due %v", tt.wait, tt.made, got)
 		}
 	}
 }
@@ -209,8 +209,7 @@ func TestModelsFieldErrors(t *testing.T) {
 	}
 }
 
-// TestStalenessOfMeans: a centred model moves with its mean, however little its samples
-// vary.
+// TestStalenessOfMeans: a centred model is due when its mean moves, however little its samples vary.
 func TestStalenessOfMeans(t *testing.T) {
 	rule := publish.Staleness{MinInterval: time.Second, MaxAge: time.Minute, Stretch: .1}
 	at := func(mean ...float64) *spaziov1.LocalModel {
@@ -219,11 +218,11 @@ func TestStalenessOfMeans(t *testing.T) {
 		return api.FromLocal(l)
 	}
 	for _, tt := range []struct {
-		next  []float64
-		moved bool
+		next []float64
+		due  bool
 	}{{[]float64{.5, .2}, false}, {[]float64{.59, .11}, false}, {[]float64{.5, .31}, true}, {[]float64{.39, .2}, true}, {nil, true}} {
 		want := rule.MaxAge
-		if tt.moved {
+		if tt.due {
 			want = rule.MinInterval
 		}
 		if got := rule.Wait(at(.5, .2), at(tt.next...)); got != want {

@@ -13,17 +13,17 @@ import (
 	"github.com/spazio-scheduler/spazio/node/publish"
 )
 
-// Each outage of the scheduler is in the log, not the first alone; while it
-// lasts no stream counts as open.
-func TestEachOutageOfASchedulerIsLogged(t *testing.T) {
+// The log has a line for each outage of the scheduler, not only for the first; no stream counts as open
+// during one.
+func TestEachSchedulerOutageIsLogged(t *testing.T) {
 	p, log, registry := newPeer(t), &transporttest.Journal{}, prometheus.NewRegistry()
 	p.start()
 	s := signals(t, publish.SignalsConfig{Targets: []string{p.addr}, Logger: slog.New(log), Registerer: registry})
 	open := func() float64 { return value(t, registry, "spazio_signal_streams", p.addr) }
 	const away = "no stream to the scheduler; trying again"
 	for outage := range 3 {
-		// A stream that lasts longer than the longest wait has worked; one that
-		// ended sooner goes on waiting longer, and is not logged.
+		// A stream that lasts longer than the longest wait counts as having worked; one that ends
+		// sooner continues the backoff and is not logged.
 		s.Send(report(uint64(outage+1)), time.Now())
 		waitFor(t, "a stream", func() bool { return open() == 1 })
 		for began := time.Now(); time.Since(began) < 60*soon; {
@@ -32,18 +32,18 @@ func TestEachOutageOfASchedulerIsLogged(t *testing.T) {
 		failures := value(t, registry, "spazio_signal_failures_total", p.addr)
 		p.kill()
 		waitFor(t, "three failures", func() bool { return value(t, registry, "spazio_signal_failures_total", p.addr) >= failures+3 })
-		if got := log.Count(away); got <= outage { // more where an attempt to connect takes long
-			t.Fatalf("%d lines of %d outages", got, outage+1)
+		if got := log.Count(away); got <= outage { // more where connecting takes long
+			t.Fatalf("got %d log lines, want %d", got, outage+1)
 		}
 		if n := open(); n != 0 {
-			t.Fatalf("%v streams to a scheduler that is away", n)
+			t.Fatalf("got %v open streams to an unavailable scheduler, want 0", n)
 		}
 		p.start()
 	}
 }
 
-// The same of the aggregator; the pushes that it took are counted.
-func TestEachOutageOfTheAggregatorIsLogged(t *testing.T) {
+// The same holds for the aggregator, whose accepted pushes are counted.
+func TestEachAggregatorOutageIsLogged(t *testing.T) {
 	p, log, registry := newPeer(t), &transporttest.Journal{}, prometheus.NewRegistry()
 	p.answer = &spaziov1.PushResponse{}
 	p.start()
@@ -60,19 +60,19 @@ func TestEachOutageOfTheAggregatorIsLogged(t *testing.T) {
 		p.kill()
 		waitFor(t, "three failures", func() bool { return counted("spazio_model_failures_total") >= failures+3 })
 		if got := log.Count("the aggregator did not take the model of the node; it is sent again"); got != outage+1 {
-			t.Fatalf("%d lines of %d outages", got, outage+1)
+			t.Fatalf("got %d log lines, want %d", got, outage+1)
 		}
 		p.start()
 	}
 }
 
-// An aggregator that has no model of the fleet yet brings none.
-func TestPushThatBringsNoFleet(t *testing.T) {
+// An aggregator without a fleet model answers a push without one.
+func TestPushWithoutFleetModel(t *testing.T) {
 	p, registry := newPeer(t), prometheus.NewRegistry()
 	p.answer = &spaziov1.PushResponse{}
 	p.start()
 	m := models(t, publish.ModelsConfig{Target: p.addr, Registerer: registry, OnFleet: func(f agent.Fleet) {
-		t.Errorf("the fleet is %+v", f)
+		t.Errorf("got fleet %+v, want none", f)
 	}})
 	m.Offer(local(1, 0, 1))
 	waitFor(t, "a push that is counted", func() bool { return value(t, registry, "spazio_model_pushes_total", "") == 1 })

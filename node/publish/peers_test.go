@@ -17,8 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
-// peer is a scheduler, an aggregator and a profiler at one address, to be killed
-// and started again.
+// peer is a scheduler, an aggregator and a profiler at one address, which tests stop and restart.
 type peer struct {
 	spaziov1.UnimplementedSignalServiceServer
 	spaziov1.UnimplementedModelServiceServer
@@ -33,15 +32,15 @@ type peer struct {
 	usages  chan *spaziov1.UsageBatch
 	// hold, if set, keeps streams from being read until it is closed.
 	hold chan struct{}
-	// notice and answer, if set, are what a stream or a push is answered with.
+	// notice and answer, if set, are the replies to a stream and to a push.
 	notice *spaziov1.Notice
 	answer *spaziov1.PushResponse
 	err    error
-	// refuse, if set, says which batches end their stream, and with what.
+	// refuse, if set, returns the error that ends the stream of a batch, or nil.
 	refuse func(*spaziov1.UsageBatch) error
-	// without, if set, returns the places of windows that a batch is taken without.
+	// without, if set, returns the indexes of the windows that the profiler refuses in a batch.
 	without func(*spaziov1.UsageBatch) []uint32
-	// report, if set, is what is done with a stream of windows instead.
+	// report, if set, handles a stream of windows instead.
 	report func(spaziov1.UsageService_ReportServer) error
 	// connections, if set, gets true for each connection that begins, and false at its end.
 	connections chan bool
@@ -55,7 +54,7 @@ func newPeer(t *testing.T) *peer {
 	return p
 }
 
-// start listens where it listened before.
+// start listens at the address that the peer had before.
 func (p *peer) start() {
 	p.t.Helper()
 	guard, err := transport.NewConnLimiter(transport.Limits{})
@@ -148,7 +147,7 @@ func (p *peer) Report(stream spaziov1.UsageService_ReportServer) error {
 	}
 }
 
-// connected is a stats.Handler that tells of connections.
+// connected is a stats.Handler that reports connections.
 type connected chan bool
 
 func (connected) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
@@ -170,12 +169,12 @@ func receive[T any](t *testing.T, c <-chan T) T {
 	case v := <-c:
 		return v
 	case <-t.Context().Done():
-		t.Fatal("nothing came")
+		t.Fatal("nothing received")
 		panic("unreachable")
 	}
 }
 
-// run runs until the test ends and wants no error.
+// run runs f until the test ends and fails the test if it returns an error.
 func run(t *testing.T, f func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -193,13 +192,12 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
 
-// value returns the value of a target's series, the count of a histogram's, or
-// -1 if there is none.
+// value returns the value of a target's series, the count if it is a histogram, or -1 if there is none.
 func value(t *testing.T, g prometheus.Gatherer, name, target string) float64 {
 	t.Helper()
 	families, err := g.Gather()

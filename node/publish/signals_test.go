@@ -31,14 +31,14 @@ func report(sequence uint64) agent.Report {
 	return agent.Report{Node: "n", Incarnation: 1, Sequence: sequence, Avail: float64(sequence)}
 }
 
-// arrives waits until the report with the sequence number is received; older
-// ones may come before it, newer ones not.
+// arrives waits until the report with the sequence number is received; older reports may precede it,
+// newer ones must not.
 func arrives(t *testing.T, p *peer, sequence uint64) {
 	t.Helper()
 	for {
 		got := receive(t, p.reports).GetSequence()
 		if got > sequence {
-			t.Fatalf("report %d came before %d", got, sequence)
+			t.Fatalf("got report %d before %d", got, sequence)
 		}
 		if got == sequence {
 			return
@@ -69,13 +69,13 @@ func TestRestartedSchedulerGetsTheNewestReport(t *testing.T) {
 	arrives(t, other, 1)
 	killed.kill()
 	newest := uint64(1)
-	waitFor(t, "reports that were missed", func() bool { // not while the stream's end is still to be seen
+	waitFor(t, "reports that were missed", func() bool { // and not just before the end of the stream is noticed
 		newest++
 		s.Send(report(newest), time.Now())
-		arrives(t, other, newest) // which misses nothing meanwhile
+		arrives(t, other, newest) // a stream without an outage
 		return newest > 50 && value(t, registry, "spazio_signal_reports_missed_total", killed.addr) > 0
 	})
-	killed.start() // and nothing is sent after this
+	killed.start() // and nothing is sent afterwards
 	if first := receive(t, killed.reports).GetSequence(); first != newest {
 		t.Errorf("the first report after the restart is %d, want the newest, %d", first, newest)
 	}
@@ -88,8 +88,8 @@ func TestRestartedSchedulerGetsTheNewestReport(t *testing.T) {
 	waitFor(t, "both streams", func() bool { return s.Connected() == 2 })
 }
 
-// TestLateReportsCarryTheirAge: the age is that at sending, not at making, and
-// so it is on a stream that begins with an old report.
+// TestLateReportsCarryTheirAge: a report's age is measured when it is sent, not when it is made, also
+// on a new stream that begins with an old report.
 func TestLateReportsCarryTheirAge(t *testing.T) {
 	late := newPeer(t)
 	s := signals(t, publish.SignalsConfig{Targets: []string{late.addr}})
@@ -118,7 +118,7 @@ func TestLateReportsCarryTheirAge(t *testing.T) {
 	}
 }
 
-func TestSchedulerThatComesLate(t *testing.T) {
+func TestSchedulerThatStartsLate(t *testing.T) {
 	late := newPeer(t)
 	s := signals(t, publish.SignalsConfig{Targets: []string{late.addr}})
 	s.Send(report(1), time.Now())
@@ -127,8 +127,8 @@ func TestSchedulerThatComesLate(t *testing.T) {
 	arrives(t, late, 2)
 }
 
-// TestSendDoesNotBlock fills a stream that nobody reads far beyond its window
-// and wants the newest report at the end of it.
+// TestSendDoesNotBlock fills a stream that has no reader far beyond its window and expects the newest
+// report at its end.
 func TestSendDoesNotBlock(t *testing.T) {
 	stuck := newPeer(t)
 	stuck.hold = make(chan struct{})
@@ -146,21 +146,21 @@ func TestNotices(t *testing.T) {
 	p := newPeer(t)
 	p.notice = &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: &spaziov1.PodBound{Pod: 42}}}
 	p.start()
-	type heard struct {
+	type notice struct {
 		target string
 		pod    uint64
 	}
-	notices := make(chan heard, 1)
+	notices := make(chan notice, 1)
 	signals(t, publish.SignalsConfig{
 		Targets:  []string{p.addr},
-		OnNotice: func(target string, n *spaziov1.Notice) { notices <- heard{target, n.GetPodBound().GetPod()} },
+		OnNotice: func(target string, n *spaziov1.Notice) { notices <- notice{target, n.GetPodBound().GetPod()} },
 	})
-	if got, want := receive(t, notices), (heard{p.addr, 42}); got != want {
+	if got, want := receive(t, notices), (notice{p.addr, 42}); got != want {
 		t.Errorf("notice %v, want %v", got, want)
 	}
 }
 
-// TestReplacedReportsAreCounted sends before anybody could take a report.
+// TestReplacedReportsAreCounted sends before any stream can take a report.
 func TestReplacedReportsAreCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s, err := publish.NewSignals(publish.SignalsConfig{Targets: []string{"127.0.0.1:1"}, Registerer: registry})
@@ -175,7 +175,7 @@ func TestReplacedReportsAreCounted(t *testing.T) {
 	}
 }
 
-// TestAgentsShareARegistry counts the streams of two agents in one process.
+// TestAgentsShareARegistry counts the streams of two agents of one process.
 func TestAgentsShareARegistry(t *testing.T) {
 	p := newPeer(t)
 	p.start()

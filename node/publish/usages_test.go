@@ -23,7 +23,7 @@ const (
 	refusedLine = "profiler refuses a batch; its windows are dropped"
 )
 
-// usageAgent is an agent that measures pods of its node.
+// usageAgent is an agent that measures the pods of its node.
 type usageAgent struct {
 	*publish.Usages
 	at time.Time
@@ -40,15 +40,15 @@ func usages(t *testing.T, c publish.UsagesConfig) *usageAgent {
 	return &usageAgent{u, time.Now()}
 }
 
-// read is the first reading of a pod.
+// read takes the first reading of a pod.
 func (a *usageAgent) read(pod reserve.PodKey) {
 	const age = 10 * time.Second
 	a.at = a.at.Add(age)
 	a.Take(a.at, []agent.PodReading{{Pod: pod, Age: age, CPU: age / 2, Pressure: true, Memory: 1 << 20, MemoryPeak: 1 << 20}})
 }
 
-// told returns the pods of the next batch that the profiler gets. Time goes on.
-func (a *usageAgent) told(t *testing.T, p *peer) (pods []uint64) {
+// nextBatch returns the pods of the next batch that the profiler gets, and advances the clock.
+func (a *usageAgent) nextBatch(t *testing.T, p *peer) (pods []uint64) {
 	t.Helper()
 	var b *spaziov1.UsageBatch
 	waitFor(t, "a batch", func() bool {
@@ -66,8 +66,8 @@ func (a *usageAgent) told(t *testing.T, p *peer) (pods []uint64) {
 	return pods
 }
 
-// A batch that a profiler can't read is sent once: it is dropped and counted, and the
-// next goes out.
+// A batch that a profiler rejects as invalid is dropped and counted, not sent again, and the next one
+// is sent.
 func TestRefusedBatchIsDropped(t *testing.T) {
 	p, log, registry := newPeer(t), &transporttest.Journal{}, prometheus.NewRegistry()
 	const bad = 2
@@ -81,19 +81,19 @@ func TestRefusedBatchIsDropped(t *testing.T) {
 	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Registerer: registry, Logger: slog.New(log)})
 	for pod := range uint64(4) {
 		a.read(reserve.PodKey(pod))
-		if got := a.told(t, p); !slices.Equal(got, []uint64{pod}) {
+		if got := a.nextBatch(t, p); !slices.Equal(got, []uint64{pod}) {
 			t.Fatalf("a batch of pods %v, want %v", got, pod)
 		}
 	}
-	waitFor(t, "the window counts as dropped", func() bool { return value(t, registry, dropped, "") == 1 })
-	waitFor(t, "a line about it", func() bool { return log.Count(refusedLine) == 1 })
+	waitFor(t, "the count of dropped windows", func() bool { return value(t, registry, dropped, "") == 1 })
+	waitFor(t, "a log line about the refusal", func() bool { return log.Count(refusedLine) == 1 })
 	if n := log.Count("no stream to the profiler; trying again"); n != 0 {
-		t.Errorf("%d lines that the profiler is away", n)
+		t.Errorf("got %d log lines of an outage, want 0", n)
 	}
 }
 
-// A window that a profiler takes a batch without is dropped and counted, and not sent again.
-// One line says so, however many follow.
+// A window that the profiler refuses within a batch is dropped and counted, and not sent again. The log
+// has one line, however many follow.
 func TestRefusedWindowIsDropped(t *testing.T) {
 	p, log, registry := newPeer(t), &transporttest.Journal{}, prometheus.NewRegistry()
 	p.without = func(b *spaziov1.UsageBatch) (places []uint32) {
@@ -108,17 +108,17 @@ func TestRefusedWindowIsDropped(t *testing.T) {
 	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Registerer: registry, Logger: slog.New(log)})
 	for pod := range uint64(5) {
 		a.read(reserve.PodKey(pod))
-		if got := a.told(t, p); !slices.Equal(got, []uint64{pod}) {
+		if got := a.nextBatch(t, p); !slices.Equal(got, []uint64{pod}) {
 			t.Fatalf("a batch of pods %v, want %v", got, pod)
 		}
 	}
-	waitFor(t, "two windows count as dropped", func() bool { return value(t, registry, dropped, "") == 2 })
+	waitFor(t, "two dropped windows", func() bool { return value(t, registry, dropped, "") == 2 })
 	if n := log.Count("profiler refuses windows of a batch; further ones are only counted"); n != 1 {
-		t.Errorf("%d lines about it, want 1", n)
+		t.Errorf("got %d log lines, want 1", n)
 	}
 }
 
-// A profiler that refuses the caller, or fails, gets the batch again.
+// A batch is sent again if the profiler denies access or fails.
 func TestUnacknowledgedBatchIsSentAgain(t *testing.T) {
 	for _, code := range []codes.Code{codes.PermissionDenied, codes.ResourceExhausted, codes.Unavailable, codes.Unauthenticated} {
 		t.Run(code.String(), func(t *testing.T) {
@@ -135,23 +135,23 @@ func TestUnacknowledgedBatchIsSentAgain(t *testing.T) {
 			a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Registerer: registry, Logger: slog.New(log)})
 			a.read(1)
 			for range failures + 1 {
-				if got := a.told(t, p); !slices.Equal(got, []uint64{1}) {
-					t.Fatalf("a batch of pods %v", got)
+				if got := a.nextBatch(t, p); !slices.Equal(got, []uint64{1}) {
+					t.Fatalf("got pods %v", got)
 				}
 			}
 			a.read(2)
-			if got := a.told(t, p); !slices.Equal(got, []uint64{2}) {
-				t.Fatalf("then one of pods %v", got)
+			if got := a.nextBatch(t, p); !slices.Equal(got, []uint64{2}) {
+				t.Fatalf("second batch: got pods %v", got)
 			}
 			if n := value(t, registry, dropped, ""); n != 0 || log.Count(refusedLine) != 0 {
-				t.Errorf("%v windows dropped, %d lines", n, log.Count(refusedLine))
+				t.Errorf("got %v dropped windows and %d log lines", n, log.Count(refusedLine))
 			}
 		})
 	}
 }
 
-// With nothing to send the connection is closed, and the next batch has another. Neither
-// is a failure.
+// The connection is closed when there is nothing to send, and the next batch opens another. Neither
+// counts as a failure.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	p, log := newPeer(t), &transporttest.Journal{}
 	p.connections = make(chan bool, 1<<10)
@@ -159,7 +159,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Linger: soon, Logger: slog.New(log)})
 	for pod := range uint64(3) {
 		a.read(reserve.PodKey(pod))
-		if got := a.told(t, p); !slices.Equal(got, []uint64{pod}) {
+		if got := a.nextBatch(t, p); !slices.Equal(got, []uint64{pod}) {
 			t.Fatalf("a batch of pods %v, want %v", got, pod)
 		}
 		if !receive(t, p.connections) {
@@ -170,13 +170,13 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		}
 	}
 	if n := log.Count("no stream to the profiler; trying again"); n != 0 {
-		t.Errorf("%d lines that the profiler is away", n)
+		t.Errorf("got %d log lines of an outage, want 0", n)
 	}
 }
 
-// A node whose pods have all been read four times has nothing to say before its minute ends:
-// its connection is closed once that is answered, however long others linger.
-func TestQuietConnectionIsClosed(t *testing.T) {
+// A node whose pods have each been read four times has nothing to send before its minute ends: its
+// connection closes after the acknowledgement, however long idle connections stay open otherwise.
+func TestConnectionIsClosedWhenNothingIsDue(t *testing.T) {
 	p, log := newPeer(t), &transporttest.Journal{}
 	p.connections = make(chan bool, 1<<10)
 	p.start()
@@ -184,7 +184,7 @@ func TestQuietConnectionIsClosed(t *testing.T) {
 	r := agent.PodReading{Pod: 1, Pressure: true}
 	for n := range 4 {
 		if n > 0 && len(p.connections) > 1 {
-			t.Fatalf("the connection is closed after %d readings", n)
+			t.Fatalf("the connection closed after %d readings", n)
 		}
 		a.at, r.Age = a.at.Add(10*time.Second), r.Age+10*time.Second
 		a.Take(a.at, []agent.PodReading{r})
@@ -199,19 +199,19 @@ func TestQuietConnectionIsClosed(t *testing.T) {
 		t.Fatal("another connection before the end of the last one")
 	}
 	if n := log.Count("no stream to the profiler; trying again"); n != 0 {
-		t.Errorf("%d lines that the profiler is away", n)
+		t.Errorf("got %d log lines of an outage, want 0", n)
 	}
 }
 
-// While there are batches, one connection carries them.
-func TestBusyConnectionStays(t *testing.T) {
+// One connection carries all batches that follow each other.
+func TestBusyConnectionIsKept(t *testing.T) {
 	p := newPeer(t)
 	p.connections = make(chan bool, 1<<10)
 	p.start()
 	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Linger: time.Hour})
 	for pod := range uint64(5) {
 		a.read(reserve.PodKey(pod))
-		if got := a.told(t, p); !slices.Equal(got, []uint64{pod}) {
+		if got := a.nextBatch(t, p); !slices.Equal(got, []uint64{pod}) {
 			t.Fatalf("a batch of pods %v, want %v", got, pod)
 		}
 	}
@@ -220,8 +220,8 @@ func TestBusyConnectionStays(t *testing.T) {
 	}
 }
 
-// A connection that is about to be closed waits for what its batch is answered with.
-func TestSlowAnswerIsHeard(t *testing.T) {
+// A connection that is about to be closed waits for its batch's acknowledgement.
+func TestSlowAcknowledgementIsReceived(t *testing.T) {
 	p, log, registry := newPeer(t), &transporttest.Journal{}, prometheus.NewRegistry()
 	answer := make(chan error)
 	p.refuse = func(*spaziov1.UsageBatch) error { return <-answer }
@@ -229,32 +229,32 @@ func TestSlowAnswerIsHeard(t *testing.T) {
 	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Linger: time.Nanosecond, Registerer: registry, Logger: slog.New(log)})
 	for pod, err := range []error{nil, status.Error(codes.InvalidArgument, "windows[0].cpu_seconds"), nil} {
 		a.read(reserve.PodKey(pod))
-		if got := a.told(t, p); !slices.Equal(got, []uint64{uint64(pod)}) {
+		if got := a.nextBatch(t, p); !slices.Equal(got, []uint64{uint64(pod)}) {
 			t.Fatalf("a batch of pods %v, want %v", got, pod)
 		}
 		answer <- err
 	}
 	close(answer)
-	waitFor(t, "the window counts as dropped", func() bool { return value(t, registry, dropped, "") == 1 })
-	waitFor(t, "a line about it", func() bool { return log.Count(refusedLine) == 1 })
+	waitFor(t, "the count of dropped windows", func() bool { return value(t, registry, dropped, "") == 1 })
+	waitFor(t, "a log line about the refusal", func() bool { return log.Count(refusedLine) == 1 })
 }
 
-// A profiler that was away for long is come to by 5,000 agents within half a minute, not in
-// five seconds; who asks for other waits has them.
-func TestAgentsComeBackSpread(t *testing.T) {
+// After a long outage of the profiler 5,000 agents reconnect spread over half a minute rather than five
+// seconds; a configured backoff is kept.
+func TestReconnectsAreSpread(t *testing.T) {
 	waits := publish.UsagesConfig{}.Waits()
 	if first := waits.Delay(0, 0); first != 50*time.Millisecond {
-		t.Errorf("the first wait is %v, want as everywhere", first)
+		t.Errorf("got first wait %v, want the general default", first)
 	}
 	soonest, latest := waits.Delay(20, 0), waits.Delay(20, 1)
 	if spread := latest - soonest; 5000/spread.Seconds() > 400 {
-		t.Errorf("from %v to %v: %.0f agents a second, more than one profiler can greet", soonest, latest, 5000/spread.Seconds())
+		t.Errorf("from %v to %v: %.0f agents a second, more than one profiler can accept", soonest, latest, 5000/spread.Seconds())
 	}
 	asked := publish.Backoff{Min: time.Minute, Max: time.Hour}
 	if got := (publish.UsagesConfig{Backoff: asked}).Waits(); got != asked {
-		t.Errorf("%+v instead of %+v", got, asked)
+		t.Errorf("got %+v, want %+v", got, asked)
 	}
 	if got := (publish.UsagesConfig{Backoff: publish.Backoff{Min: time.Minute}}).Waits(); got.Max != time.Minute {
-		t.Errorf("at most %v with at least a minute", got.Max)
+		t.Errorf("got Max %v, want at least Min, a minute", got.Max)
 	}
 }

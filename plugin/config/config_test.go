@@ -42,7 +42,7 @@ func TestArgsDefaults(t *testing.T) {
 	}
 }
 
-// 0 is no default here, but for ever.
+// An explicit 0 means no limit rather than the default.
 func TestMaxWait(t *testing.T) {
 	for _, test := range []struct {
 		args config.SpazioArgs
@@ -76,10 +76,10 @@ func TestValidateNamesEveryField(t *testing.T) {
 	for _, err := range all.Unwrap() {
 		var f *field.Error
 		if !errors.As(err, &f) || !errors.Is(err, config.ErrInvalid) {
-			t.Fatalf("%v is no field error", err)
+			t.Fatalf("got %v, want a field error", err)
 		}
 		if want := fmt.Sprintf("plugin: %s = ", f.Field); !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q, want %q and the reason", err, want)
+			t.Errorf("got %q, want %q and the reason", err, want)
 		}
 		got[f.Field] = true
 	}
@@ -96,7 +96,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 	}
 }
 
-// TestEnergyWeight is a part of the score, of which capacityWeight is another.
+// TestEnergyWeight: energyWeight is a part of the score, as capacityWeight is.
 func TestEnergyWeight(t *testing.T) {
 	for _, test := range []struct {
 		k, energy float64
@@ -115,13 +115,13 @@ func TestEnergyWeight(t *testing.T) {
 	}
 }
 
-// TestProfilesMayDiffer in how they rank nodes, and in nothing that they share.
+// TestProfilesMayDiffer only in how they rank nodes, not in what they share.
 func TestProfilesMayDiffer(t *testing.T) {
 	own := config.SpazioArgs{CapacityWeight: .5, TieTolerance: 2, EnergyWeight: .5, EnergyObjective: "Remaining", IdleNodesPowerDown: true, ScoreOnly: true}
 	if diff := cmp.Diff(config.SpazioArgs{}, own.Shared()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := (config.SpazioArgs{MinFreePods: 2}).Shared().MinFreePods; got != 2 {
-		t.Errorf("minFreePods of all is %v", got)
+		t.Errorf("got minFreePods %v of all profiles", got)
 	}
 }

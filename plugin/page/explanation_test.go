@@ -58,7 +58,7 @@ reserved on worker-1, which had 7.2 available and 2.0 in flight`},
 	}
 }
 
-func TestTextTellsWhatDecides(t *testing.T) {
+func TestTextShowsWhatDecides(t *testing.T) {
 	for source, want := range map[string]string{
 		"profile":      "; decisions use that",
 		"contradicted": "whose pods took other amounts than its profile predicts: it counts as a typical pod",

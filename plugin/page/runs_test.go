@@ -33,17 +33,17 @@ func TestSum(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if !page.Sum("p", 2, courses[:2]).Ended {
-		t.Error("all are done, and the run goes on")
+		t.Error("the run continues although all pods completed")
 	}
 	if got := page.Sum("p", 0, courses[:2]); got.Ended {
-		t.Error("an open run has ended")
+		t.Error("an open run counts as ended")
 	}
 	if diff := cmp.Diff(web.Run{Profile: "p", Total: 3}, page.Sum("p", 3, nil)); diff != "" {
-		t.Errorf("of none (-want +got):\n%s", diff)
+		t.Errorf("run without pods (-want +got):\n%s", diff)
 	}
 }
 
-// pod is one of a profile, on a node, whose containers ended at these seconds.
+// pod returns a pod of a profile on a node, whose containers ended at these seconds.
 func pod(profile, node string, phase v1.PodPhase, created int, ended ...int) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(second(created))}}
 	p.Spec.SchedulerName, p.Spec.NodeName, p.Status.Phase = profile, node, phase
@@ -57,8 +57,7 @@ func pod(profile, node string, phase v1.PodPhase, created int, ended ...int) *v1
 
 func isPlaceholder(uid types.UID) bool { return uid == "placeholder" }
 
-// TestRuns: of a cluster's pods count those that a scheduler chose a place for, by profile,
-// and of those that are done the latest.
+// TestRuns: pods that a scheduler placed count by profile, and of the completed ones the latest.
 func TestRuns(t *testing.T) {
 	const now = 7200
 	edited := func(edit func(*v1.Pod)) *v1.Pod {
@@ -97,7 +96,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestRunsAreBounded to the completions that the page looks at: the latest.
+// TestRunsAreBounded to the latest completions, which the page shows.
 func TestRunsAreBounded(t *testing.T) {
 	var pods []*v1.Pod
 	for i := range web.MaxCompletions + 10 {
@@ -115,8 +114,8 @@ func TestRunsAreBounded(t *testing.T) {
 			early++
 		}
 	}
-	// 21 were done in each of the first ten seconds, 20 in any other.
+	// 21 pods completed in each of the first ten seconds, 20 in every other.
 	if early != 11 {
-		t.Errorf("%d of the first second are left, want 11", early)
+		t.Errorf("got %d pods of the first second, want 11", early)
 	}
 }

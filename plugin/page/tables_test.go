@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// shown are nodes of every kind.
+// shown returns nodes of every kind.
 func shown() []plugin.NodeState {
 	cores, bytes := 1.25, 12.5*(1<<30)
 	return []plugin.NodeState{
@@ -29,7 +29,7 @@ func shown() []plugin.NodeState {
 	}
 }
 
-// lines are a table's, its cells apart by bars.
+// lines returns a table's lines, with cells separated by bars.
 func lines(t page.Table) string {
 	all := []string{t.Title, strings.Join(t.Header, "|")}
 	for _, row := range t.Rows {
@@ -60,7 +60,7 @@ c|missing|-|-|1.0|-|any|-|-|-|-|-|admitted|
 	}
 }
 
-// TestHeldRoomIsShown where there is any, and what is granted ahead.
+// TestHeldRoomIsShown if there is any, and so is room granted in advance.
 func TestHeldRoomIsShown(t *testing.T) {
 	s := plugin.Status{Nodes: shown()[:2], Ledger: reserve.Census{Held: 4}}
 	s.Nodes[1].Held = 3.5
@@ -104,7 +104,7 @@ c|-|-|1.0|-|-|admitted|-|-|-|
 	}
 }
 
-// Where profiles are on, the tables show how many pods are known, and by what.
+// With profiles on, the tables show how many pods have a known demand, and its source.
 func TestKnownPodsAreShown(t *testing.T) {
 	nodes, known := shown(), 9
 	nodes[0].Known = &known
@@ -139,7 +139,7 @@ shop/cart|counted|Running|spazio|2026-11-23T07:43:28Z
 	}
 }
 
-// names are those of nodes, in their order.
+// names returns the names of nodes, in their order.
 func names(nodes []plugin.NodeState) string {
 	var all []string
 	for _, n := range nodes {
@@ -178,11 +178,11 @@ func TestChoice(t *testing.T) {
 		}
 	}
 	if names(nodes) != given {
-		t.Errorf("what was given is now %s", names(nodes))
+		t.Errorf("the argument was modified: %s", names(nodes))
 	}
 }
 
-// Those that admit the pod come first, best first, whatever the order.
+// Nodes that admit the pod come first, best first, in any input order.
 func TestChoiceOfVerdicts(t *testing.T) {
 	score := func(s int64) *int64 { return &s }
 	nodes := []plugin.NodeVerdict{
@@ -250,6 +250,6 @@ ended|2026-01-01T12:01:05Z|1m5s|Succeeded
 	}
 	once := page.Timeline(plugin.Explanation{Steps: []plugin.Step{{Name: plugin.StepTried, Tries: &plugin.Tries{Count: 1}}}})
 	if got := once.Steps[0].Detail; got != "once" {
-		t.Errorf("of one try: %q", got)
+		t.Errorf("one attempt: got %q", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// TestNodes: each kind of node in a few words, for its tile, and in sentences.
+// TestNodes: the page describes each kind of node in a few words, for its tile, and in sentences.
 func TestNodes(t *testing.T) {
 	refused := &plugin.RefusedReport{At: second(-30), Reason: "avail is NaN"}
 	for _, test := range []struct {
@@ -43,7 +43,7 @@ Its agent reported 0s ago, and counts 2 pods.
 It measured room for 0.0 more pods, by memory: 0.0 are left.`,
 		},
 		{
-			"is saturated, and doubtful",
+			"is saturated, with a quality flag",
 			plugin.NodeState{Node: "a", Signal: "fresh", Saturated: true, Running: 1, Limiting: "cpu", Reason: "saturated", Overdue: 1,
 				Flags: agent.Flags{WarmingUp: true, Churn: true, CostUnknown: true, NoPressure: true}},
 			web.Node{Name: "a", Signal: web.Fresh, Capacity: 1, Running: 1, Limiting: "cpu", Saturated: true, Reason: "cpu is used up"},
@@ -57,7 +57,7 @@ Its kernel does not tell pressure.
 1 pod came without measured room, as they had waited for too long.`,
 		},
 		{
-			"starts many",
+			"has many pods starting",
 			plugin.NodeState{Node: "a", Signal: "fresh", Avail: 9, InFlight: 7, Free: 2, Reason: "slow start"},
 			web.Node{Name: "a", Signal: web.Fresh, Free: 2, Capacity: 9, InFlight: 7, Reason: "too many pods are still starting"},
 			`It takes no pod: too many pods are still starting.
@@ -65,7 +65,7 @@ Its agent reported 0s ago, and counts 0 pods.
 It measured room for 9.0 more pods; 7 pods on the way to it take their part: 2.0 are left.`,
 		},
 		{
-			"is stale, and let in",
+			"is stale, and accepted",
 			plugin.NodeState{Node: "a", Signal: "stale", Age: 31400 * time.Millisecond, Avail: 3, Running: 2, Free: 3, Slots: reserve.MaxSlots, Reason: "admitted"},
 			web.Node{Name: "a", Signal: web.Stale, Age: 31400 * time.Millisecond, Free: 3, Capacity: 5, Running: 2, Reason: "no report for 31s"},
 			`What room it has is not known: no report for 31s. It takes pods as if there were no measurement, by their requests alone.
@@ -82,7 +82,7 @@ At 11:59:30 its agent sent a report that does not count: avail is NaN.
 It measured room for 0.0 more pods: 0.0 are left.`,
 		},
 		{
-			"was never heard of",
+			"never reported",
 			plugin.NodeState{Node: "a", Signal: "missing", InFlight: 2, Slots: reserve.MaxSlots, Reason: "admitted"},
 			web.Node{Name: "a", InFlight: 2, Reason: "no agent has reported"},
 			`What room it has is not known: no agent has reported. It takes pods as if there were no measurement, by their requests alone.
@@ -90,7 +90,7 @@ No report of it has come since this scheduler began: its agent does not run, or 
 2 pods are bound to it and not yet counted by any report.`,
 		},
 		{
-			"has an agent that makes no sense",
+			"has an agent with invalid reports",
 			plugin.NodeState{Node: "a", Signal: "missing", Reason: "stale", Refused: refused},
 			web.Node{Name: "a", Reason: "its agent's report is refused"},
 			`It takes no pod: its agent's report is refused.
@@ -103,13 +103,13 @@ At 11:59:30 its agent sent a report that does not count: avail is NaN.`,
 				t.Errorf("node (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(strings.Split(test.lines, "\n"), page.Explain(test.state, noon)); diff != "" {
-				t.Errorf("in words (-want +got):\n%s", diff)
+				t.Errorf("node (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestTimeline: the steps are the plugin's; of one that nobody knows when there is no time.
+// TestTimeline: the steps are the plugin's; a step of unknown time has none.
 func TestTimeline(t *testing.T) {
 	at := second(3)
 	got := page.Timeline(plugin.Explanation{

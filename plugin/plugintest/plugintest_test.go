@@ -34,14 +34,14 @@ func TestReservations(t *testing.T) {
 	observe("b", reserve.Signal{Avail: 9, Allowance: 5}, reserve.Flight{Demand: 4}, false)
 	observe("b", reserve.Signal{Avail: 9}, reserve.Flight{Demand: 4, Stalled: 2, Late: 1}, false)
 	if all, there := r.Counts("a"); all != 11 || there != 2 {
-		t.Errorf("%d reservations, %d on a, want 11 and 2", all, there)
+		t.Errorf("got %d reservations, %d on a, want 11 and 2", all, there)
 	}
 	if faults := r.Faults(); !strings.HasPrefix(faults[0], "a: ") {
-		t.Errorf("the first fault is %q", faults[0])
+		t.Errorf("got first fault %q", faults[0])
 	}
 }
 
-// hub is one of a node with room for so many pods.
+// hub is a Hub of one node with room for so many pods.
 type hub struct {
 	sync.Mutex
 	slots, waiting int
@@ -72,19 +72,18 @@ func (h *hub) Snapshot() []plugin.NodeState {
 	return []plugin.NodeState{{Node: "a", Slots: h.slots}, {Node: "full"}}
 }
 
-// TestRoom: what counts is the longest time in which pods wait, a node has room and
-// nothing happens.
+// TestRoom: the result is the longest time in which pods wait, a node has room and nothing happens.
 func TestRoom(t *testing.T) {
 	var _ plugintest.Hub = (*plugin.Hub)(nil)
 	synctest.Test(t, func(t *testing.T) {
 		h := &hub{}
 		room := plugintest.WatchRoom(h)
-		time.Sleep(time.Millisecond) // so that nothing changes in the moment of a glance
+		time.Sleep(time.Millisecond) // so that nothing changes during an observation
 		for _, step := range []struct {
 			slots, waiting, bound int
 			lasts                 time.Duration
 		}{
-			{5, 0, 0, time.Hour},                           // nobody waits
+			{5, 0, 0, time.Hour},                           // no pod waits
 			{0, 5, 0, time.Hour},                           // no room
 			{1, 5, 0, 2 * time.Second},                     // this counts
 			{1, 5, 1, time.Second}, {1, 4, 1, time.Second}, // something happened each time
@@ -97,7 +96,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("pods waited beside room for %v, want 2 s", longest)
 		}
 		if room.Stop() == 0 {
-			t.Error("stopped again, it has forgotten")
+			t.Error("the result changed after a second stop")
 		}
 	})
 }

@@ -34,7 +34,7 @@ func (r *Reservations) Observe(node string, s reserve.Signal, f reserve.Flight) 
 	}
 }
 
-// leastStart is how many pods slow start lets an empty node of any size begin with.
+// leastStart is the number of pods that slow start admits on an empty node of any size.
 const leastStart = 2
 
 // Counts returns all reservations, and those on a node.
@@ -44,7 +44,7 @@ func (r *Reservations) Counts(node string) (all, there int) {
 	return r.count, r.on[node]
 }
 
-// Faults describes the reservations that should not have been.
+// Faults describes the wrong reservations.
 func (r *Reservations) Faults() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

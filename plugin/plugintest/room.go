@@ -8,10 +8,10 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// glance is how often a Room looks at its Hub.
+// glance is the interval at which a Room reads its Hub.
 const glance = 50 * time.Millisecond
 
-// Hub is the part of a *plugin.Hub that a Room looks at. A goroutine of the Room calls it.
+// Hub is the part of a *plugin.Hub that a Room reads. A goroutine of the Room calls it.
 type Hub interface {
 	Waiting() int
 	Ledger() reserve.Census
@@ -28,13 +28,12 @@ type Room struct {
 	mu      sync.Mutex
 	waiting int
 	census  reserve.Census
-	// idle is how long this has gone on, longest the longest that it ever did. A glance counts as
-	// no more than its interval: when the whole machine stands still, the scheduler is not at
-	// fault.
+	// idle is how long this has lasted, longest the longest time. An observation counts as at most its
+	// interval: if the whole machine stood still, the scheduler is not at fault.
 	idle, longest time.Duration
 }
 
-// WatchRoom starts to look at a Hub, until Stop is called.
+// WatchRoom starts to observe a Hub, until Stop is called.
 func WatchRoom(hub Hub) *Room {
 	r := &Room{hub: hub}
 	done := make(chan struct{})

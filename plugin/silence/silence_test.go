@@ -11,17 +11,17 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/silence"
 )
 
-// fleet is nodes by name, as they were heard last.
+// fleet is a list of nodes with the times of their last reports.
 type fleet []silence.Node
 
-// report has some nodes report at a time.
+// report makes some nodes report at a time.
 func (f fleet) report(at time.Duration, which ...int) {
 	for _, i := range which {
 		f[i].Reported, f[i].Sampled = true, at
 	}
 }
 
-// at is the fleet at a time: what is younger than 5 s is fresh.
+// at returns the fleet at a time: reports younger than 5 s are fresh.
 func (f fleet) at(now time.Duration) []silence.Node {
 	nodes := make([]silence.Node, len(f))
 	for i, n := range f {
@@ -39,7 +39,7 @@ func newFleet(n int) fleet {
 	return f
 }
 
-func said(events []silence.Event) (words []string) {
+func format(events []silence.Event) (words []string) {
 	for _, e := range events {
 		word := "back"
 		if e.Lost {
@@ -50,7 +50,7 @@ func said(events []silence.Event) (words []string) {
 	return words
 }
 
-// TestOneNode falls silent, comes back, and flaps.
+// TestOneNode falls silent, reports again, and flaps.
 func TestOneNode(t *testing.T) {
 	f := newFleet(2)
 	p := silence.New(silence.Config{})
@@ -62,13 +62,13 @@ func TestOneNode(t *testing.T) {
 		case now < 22*time.Minute, now > 40*time.Minute:
 			f.report(now, 0)
 		}
-		for _, w := range said(p.Step(now, f.at(now))) {
+		for _, w := range format(p.Step(now, f.at(now))) {
 			got = append(got, fmt.Sprint(now, " ", w))
 		}
 	}
 	want := []string{
 		"5m0s n000 lost since 0s, 1 of 2", "20m0s n000 back since 0s, 0 of 2",
-		// Silent from 21m55s: lost at 26m55s, which is told when ten minutes have passed.
+		// Silent from 21m55s: lost at 26m55s, with the event after the ten minutes.
 		"30m0s n000 lost since 21m55s, 1 of 2", "40m5s n000 back since 21m55s, 0 of 2",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -76,13 +76,13 @@ func TestOneNode(t *testing.T) {
 	}
 }
 
-// A node that is back before it was told, or before ten minutes have passed and is lost
-// again, is told of nothing.
+// A node that reports again before its event, or is lost again before ten minutes have passed, gets no
+// event.
 func TestNothingInVain(t *testing.T) {
 	f := newFleet(1)
 	p := silence.New(silence.Config{})
 	f.report(0, 0)
-	step := func(now time.Duration) []string { return said(p.Step(now, f.at(now))) }
+	step := func(now time.Duration) []string { return format(p.Step(now, f.at(now))) }
 	var got []string
 	for now := time.Duration(0); now <= 16*time.Minute; now += 5 * time.Second {
 		if now >= 7*time.Minute && now <= 8*time.Minute {
@@ -95,14 +95,14 @@ func TestNothingInVain(t *testing.T) {
 	}
 }
 
-// A fleet that falls silent at once makes no flood, and each event tells how many there are.
+// A fleet that falls silent at once causes no flood, and each event has the number of silent nodes.
 func TestFleet(t *testing.T) {
 	f := newFleet(5000)
 	p := silence.New(silence.Config{})
 	for i := range f {
 		f.report(0, i)
 	}
-	told, perMinute := map[string]int{}, map[time.Duration]int{}
+	events, perMinute := map[string]int{}, map[time.Duration]int{}
 	for now := time.Duration(0); now <= 30*time.Minute; now += 5 * time.Second {
 		if now > 25*time.Minute {
 			for i := range f {
@@ -110,7 +110,7 @@ func TestFleet(t *testing.T) {
 			}
 		}
 		for _, e := range p.Step(now, f.at(now)) {
-			told[e.Node]++
+			events[e.Node]++
 			perMinute[now/time.Minute]++
 			if e.Lost && (e.Silent != 5000 || e.Nodes != 5000) {
 				t.Fatalf("%+v", e)
@@ -119,34 +119,34 @@ func TestFleet(t *testing.T) {
 	}
 	for minute, n := range perMinute {
 		if n > 30 {
-			t.Errorf("%d events in minute %d", n, minute)
+			t.Errorf("got %d events in minute %d", n, minute)
 		}
 	}
-	if len(told) < 200 || len(told) > 230 { // 20, and 10 a minute for 20 minutes
-		t.Errorf("%d nodes are told", len(told))
+	if len(events) < 200 || len(events) > 230 { // 20, and 10 a minute for 20 minutes
+		t.Errorf("got events of %d nodes", len(events))
 	}
 }
 
-// Who stood still does not take everybody for silent.
+// After a standstill of the process no node counts as silent.
 func TestStandStill(t *testing.T) {
 	f := newFleet(3)
 	p := silence.New(silence.Config{})
 	f.report(0, 0, 1, 2)
 	p.Step(0, f.at(0))
 	wake := time.Hour
-	if got := said(p.Step(wake, f.at(wake))); got != nil {
-		t.Errorf("after a sleep: %q", got)
+	if got := format(p.Step(wake, f.at(wake))); got != nil {
+		t.Errorf("after a sleep: got %q", got)
 	}
 	for now := wake; now <= wake+10*time.Minute; now += 5 * time.Second {
 		f.report(now, 0, 1)
-		got := said(p.Step(now, f.at(now)))
+		got := format(p.Step(now, f.at(now)))
 		if want := now == wake+5*time.Minute; (len(got) == 1) != want {
 			t.Errorf("%v: %q", now, got)
 		}
 	}
 }
 
-// Of two that hear the same, the one that was silent itself goes on where the other ends.
+// Of two processes with the same reports, one that was stopped reaches the same plan as the other.
 func TestTwoPlanTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	f := newFleet(40)
@@ -159,7 +159,7 @@ func TestTwoPlanTheSame(t *testing.T) {
 	}
 }
 
-// stir has nodes report and fall silent at random for minutes.
+// stir makes nodes report and fall silent at random for minutes.
 func (f fleet) stir(r *rand.Rand, now time.Duration) {
 	for i := range f {
 		if (int(now/(7*time.Minute))+i)%3 != 0 || r.IntN(200) == 0 {
@@ -168,8 +168,8 @@ func (f fleet) stir(r *rand.Rand, now time.Duration) {
 	}
 }
 
-// Whatever nodes do: each is told in turn that it is lost and back, no sooner than ten minutes
-// after the last, lost only after five minutes of silence, and all no faster than the bucket.
+// For any reports: each node's events alternate between lost and back, at least ten minutes apart, lost
+// only after five minutes of silence, and all within the rate limit.
 func TestAlways(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -182,11 +182,11 @@ func TestAlways(t *testing.T) {
 			nodes := f.at(now)
 			for _, e := range p.Step(now, nodes) {
 				total++
-				if at, told := last[e.Node]; told && now-at < 10*time.Minute {
-					t.Fatalf("seed %d: %s told after %v", seed, e.Node, now-at)
+				if at, events := last[e.Node]; events && now-at < 10*time.Minute {
+					t.Fatalf("seed %d: %s: got event after %v", seed, e.Node, now-at)
 				}
 				if e.Lost == lost[e.Node] {
-					t.Fatalf("seed %d: %s told the same again", seed, e.Node)
+					t.Fatalf("seed %d: %s: got the same event again", seed, e.Node)
 				}
 				last[e.Node], lost[e.Node] = now, e.Lost
 				for _, n := range nodes {
@@ -202,7 +202,7 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// A node that is gone is forgotten: one of its name begins anew.
+// A deleted node is forgotten: a new node of its name starts afresh.
 func TestForgets(t *testing.T) {
 	f := newFleet(1)
 	p := silence.New(silence.Config{After: time.Second, Gap: time.Hour})
@@ -217,6 +217,6 @@ func TestForgets(t *testing.T) {
 	q := silence.New(silence.Config{After: time.Second, Gap: time.Hour})
 	never := newFleet(1)
 	if got := q.Step(time.Minute, never.at(time.Minute)); got != nil {
-		t.Errorf("a node that never reported: %+v", got)
+		t.Errorf("node that never reported: got %+v", got)
 	}
 }

@@ -44,7 +44,7 @@ func TestDecodeArgs(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := slots.DecodeArgs(test.obj)
 			if (err != nil) != (test.err != "") || err != nil && (!strings.Contains(err.Error(), test.err) || !errors.Is(err, config.ErrInvalid)) {
-				t.Fatalf("error %v, want one with %q", err, test.err)
+				t.Fatalf("got error %v, want one with %q", err, test.err)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -62,12 +62,12 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		"arguments of another kind": {slots.Options{Jobs: w.jobs}, &metav1.Status{}, "SpazioSlotsArgs"},
 		"a bad value":               {slots.Options{Jobs: w.jobs}, &config.SpazioSlotsArgs{Swap: "Slow"}, "profile spazio-slots: plugin: swap = Slow"},
-		"nowhere to ask":            {slots.Options{}, nil, "configuration of its client"},
+		"no client configuration":   {slots.Options{}, nil, "configuration of its client"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := slots.NewFactory(c.options)
 			if _, err := f.New(context.Background(), c.args, w.handle()); err == nil || !strings.Contains(err.Error(), c.err) {
-				t.Errorf("error %v, want one with %q", err, c.err)
+				t.Errorf("got error %v, want one with %q", err, c.err)
 			}
 			f.Wait()
 		})

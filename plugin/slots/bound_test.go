@@ -7,7 +7,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// TestBoundPodInACycle: a pod that has its node is not refused it, though it has no slot.
+// TestBoundPodInACycle: a pod that has a node keeps it, even without a slot.
 func TestBoundPodInACycle(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "cpu 4")
@@ -16,7 +16,7 @@ func TestBoundPodInACycle(t *testing.T) {
 	pod.Spec.NodeName = "n1"
 	ctx, state := context.Background(), &cycleState{}
 	if _, status := w.PreFilter(ctx, state, pod, nil); status.Code() != fwk.Skip {
-		t.Errorf("PreFilter: %v, want Skip", status)
+		t.Errorf("PreFilter: got %v, want Skip", status)
 	}
 	if status := w.Filter(ctx, state, pod, w.info("n1")); !status.IsSuccess() {
 		t.Errorf("Filter: %v", status)

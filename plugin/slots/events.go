@@ -10,7 +10,7 @@ import (
 )
 
 // EventsToRegister names the events of the API that may help a pod the plugin refused.
-// A change of its BatchJob is none of them: the Factory activates pods then.
+// A change of its BatchJob is not among them: the Factory activates pods then.
 func (p *plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	nodeChanges := fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeTaint | fwk.UpdateNodeLabel
 	return []fwk.ClusterEventWithHint{

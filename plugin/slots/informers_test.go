@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// podInformer is what client-go's factory returns, which in older versions has no typed informer.
+// podInformer is the type that client-go's factory returns; older versions have no typed informer.
 type podInformer = corev1informers.TypedPodInformer
 
 func (i informer) TypedInformer() corev1informers.PodIndexInformer {

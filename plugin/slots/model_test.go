@@ -14,28 +14,28 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
-// twin knows who is in which slot from a list of what has happened.
+// twin is a naive model that derives the pods in slots from a list of events.
 type twin struct {
-	jobs    map[string][]string // the slots that each asks for
+	jobs    map[string][]string // the requested slots of each job
 	records []record
 }
 
 type record struct {
 	pod       types.UID
 	job, slot string
-	// kept: its bind failed. settled: the API has it there.
+	// kept: its bind failed. settled: the API shows it in the slot.
 	kept, settled bool
 }
 
-// choice is the slot that a pod should get next, "" for none.
+// choice returns the slot that a pod should get next, "" for none.
 func (w *twin) choice(pod types.UID, job string) string {
-	asks := slices.Clone(w.jobs[job])
+	requests := slices.Clone(w.jobs[job])
 	for _, r := range w.records {
-		if r.pod == pod && slices.Contains(asks, r.slot) {
-			asks = append([]string{r.slot}, asks...)
+		if r.pod == pod && slices.Contains(requests, r.slot) {
+			requests = append([]string{r.slot}, requests...)
 		}
 	}
-	for _, slot := range asks {
+	for _, slot := range requests {
 		taken := slices.ContainsFunc(w.records, func(r record) bool {
 			return r.slot == slot && r.pod != pod && (!r.kept || r.job == job)
 		})
@@ -68,19 +68,19 @@ type flight struct {
 	node  string
 }
 
-// TestModel: after any steps pods get the slots that a naive twin says, and no slot has
-// two pods that were put there.
+// TestModel: after any sequence of steps pods get the slots that the naive model predicts, and no slot
+// has two pods.
 func TestModel(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { walk(t, rand.New(rand.NewPCG(seed, 20)), 3000, int(seed)%3) })
 	}
 }
 
-// walk makes steps with a plugin that tries pods on so many nodes at first, 0 being the
-// default: how many makes no difference.
+// walk makes steps with a plugin that first tries so many nodes, 0 being the default: the number must
+// not affect the result.
 func walk(t *testing.T, random *rand.Rand, steps, nodes int) {
 	w, model := newWorld(t), &twin{jobs: map[string][]string{
-		"x": {"a/0", "b/0", "a/1"}, "y": {"b/1", "c/0"}, "z": {"a/1", "c/1", "b/1", "c/2"}, // z had slots that are x's and y's now
+		"x": {"a/0", "b/0", "a/1"}, "y": {"b/1", "c/0"}, "z": {"a/1", "c/1", "b/1", "c/2"}, // some of z's former slots are now x's and y's
 	}}
 	for _, name := range []string{"a", "b", "c"} {
 		w.node(name, "cpu 64")
@@ -91,7 +91,7 @@ func walk(t *testing.T, random *rand.Rand, steps, nodes int) {
 		w.jobs.put(jobOf(name, 1, "cpu 1", ids...))
 	}
 	w.start()
-	var idle []*v1.Pod // to be tried
+	var idle []*v1.Pod // not yet tried
 	var flights []flight
 	pick := func() *v1.Pod {
 		i := random.IntN(len(idle))
@@ -134,7 +134,7 @@ func walk(t *testing.T, random *rand.Rand, steps, nodes int) {
 				delete(w.assumed, f.pod.UID)
 				model.forget(func(r record) bool { return r.pod == f.pod.UID && !r.settled })
 				idle = append(idle, f.pod)
-			case 1: // the API does
+			case 1: // the API refuses it
 				w.noBind = []error{internal}
 				if status := w.bind(context.Background(), f.state, f.pod, f.node); status.IsSuccess() {
 					t.Fatalf("step %d: bound against the API", step)
@@ -186,13 +186,13 @@ func walk(t *testing.T, random *rand.Rand, steps, nodes int) {
 			pod := obj.(*v1.Pod)
 			if slot := pod.Annotations[slots.AnnotationSlot]; pod.Labels[slots.LabelRole] == slots.RoleSlot && slot != "" && !ended(pod) {
 				if residents[slot] != "" {
-					t.Fatalf("step %d: %s and %s are in %s", step, pod.Name, residents[slot], slot)
+					t.Fatalf("step %d: %s and %s are both in %s", step, pod.Name, residents[slot], slot)
 				}
 				residents[slot] = pod.Name
 			}
 		}
 	}
 	if submitted < steps/20 {
-		t.Errorf("only %d pods in %d steps", submitted, steps)
+		t.Errorf("got only %d pods in %d steps", submitted, steps)
 	}
 }

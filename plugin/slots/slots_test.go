@@ -26,11 +26,10 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// pair is a world of two nodes of 2 cores, with two slots of 1 core each and their
-// placeholders, and the job crawler that has asked for all four. The first slots of the nodes
-// come first, as in any testbed.
+// pair returns a world of two nodes of 2 cores with two slots of 1 core each, their placeholders, and
+// the job crawler, which requests all four. The first slots of the nodes come first, as in any Testbed.
 func pair(t testing.TB) *world {
 	w := newWorld(t)
 	w.node("a", "cpu 2 memory 2Gi")
@@ -42,10 +41,10 @@ func pair(t testing.TB) *world {
 }
 
 // submit creates a pod for one of the crawler's slots.
-func (w *world) submit(name, asks string) *v1.Pod { return w.put(podOf("crawler", name, asks)) }
+func (w *world) submit(name, requests string) *v1.Pod { return w.put(podOf("crawler", name, requests)) }
 
-// TestSlotsInOrder: pods get a job's slots in the order of the request, each in the place
-// of its placeholder, and no other pod is touched.
+// TestSlotsInOrder: pods get a job's slots in the order of the request, each replacing its placeholder,
+// and no other pod is affected.
 func TestSlotsInOrder(t *testing.T) {
 	w := pair(t)
 	other := podOf("crawler", "bystander", "")
@@ -56,14 +55,14 @@ func TestSlotsInOrder(t *testing.T) {
 			t.Fatalf("pod %d is in %q, want %s", i, got, want)
 		}
 		if got, want := w.gone(), []string{"placeholder-" + strings.ReplaceAll(want, "/", "-") + " grace 0"}; !slices.Equal(got, want) {
-			t.Errorf("for pod %d went %q, want %q", i, got, want)
+			t.Errorf("pod %d: got deleted placeholder %q, want %q", i, got, want)
 		}
 	}
 	if got := w.place(w.submit("late", "cpu 1")); got != "all 4 slots of default/crawler are taken" {
-		t.Errorf("a fifth pod: %q", got)
+		t.Errorf("fifth pod: got %q", got)
 	}
 	if w.current("default", "bystander") == nil {
-		t.Error("a pod that is no placeholder has gone")
+		t.Error("a pod that is no placeholder was deleted")
 	}
 	elsewhere := w.put(placeholderOf("b/1", "cpu 1"))
 	for slot, want := range map[string]string{"a/1": "a pod is in the slot a/1", "b/1": "a pod is in the slot b/1"} {
@@ -72,18 +71,18 @@ func TestSlotsInOrder(t *testing.T) {
 		}
 	}
 	w.woken()
-	// kube-scheduler's own handler may have had them tried when the table knew nothing yet.
+	// kube-scheduler's own handler may have tried them before the table was filled.
 	w.remove(w.current("default", "pod-2"), false)
 	if got := w.woken(); !slices.Equal(got, []string{"late", "placeholder-a-1"}) {
-		t.Errorf("the end of the pod in a/1 has activated %q", got)
+		t.Errorf("end of the pod in a/1: got activated %q", got)
 	}
 	w.remove(elsewhere, false)
 	if got := w.place(w.submit("next", "cpu 1")); got != "a/1" {
-		t.Errorf("after the end of a pod the next is in %q", got)
+		t.Errorf("after the end of a pod: got slot %q for the next", got)
 	}
 }
 
-// TestMessages: what a pod is told that goes nowhere.
+// TestMessages checks the message of each pod without a slot.
 func TestMessages(t *testing.T) {
 	w := newWorld(t)
 	w.node("a", "cpu 2 memory 2Gi example.com/gpu 1")
@@ -110,34 +109,34 @@ func TestMessages(t *testing.T) {
 		pod.Labels[label] = value
 		return pod
 	}
-	var said strings.Builder
+	var text strings.Builder
 	for _, c := range []struct {
 		about string
 		pod   *v1.Pod
 	}{
-		{"a pod of no testbed", with(podOf("crawler", "p", ""), slots.LabelRole, "")},
-		{"of no job", with(podOf("crawler", "p", ""), slots.LabelBatchJobUID, "")},
+		{"a pod without a testbed", with(podOf("crawler", "p", ""), slots.LabelRole, "")},
+		{"without a job", with(podOf("crawler", "p", ""), slots.LabelBatchJobUID, "")},
 		{"of an unknown job", podOf("unknown", "p", "")},
 		{"of another namespace's job", podOf("foreign", "p", "")},
 		{"of a job without slots", podOf("idle", "p", "")},
-		{"of an attempt before", with(podOf("crawler", "p", ""), slots.LabelAttempt, "0")},
-		{"of no attempt", with(podOf("crawler", "p", ""), slots.LabelAttempt, "")},
+		{"of an earlier attempt", with(podOf("crawler", "p", ""), slots.LabelAttempt, "0")},
+		{"without an attempt", with(podOf("crawler", "p", ""), slots.LabelAttempt, "")},
 		{"for another testbed", with(podOf("crawler", "p", ""), slots.LabelTestbedUID, "beef")},
 		{"too large", podOf("crawler", "p", "cpu 1500m memory 1025Mi example.com/gpu 2")},
 		{"beyond one slot", podOf("single", "p", "")},
 		{"beyond all slots", podOf("four", "p", "")},
 		{"with slots on lost nodes", podOf("elsewhere", "p", "")},
 		{"a placeholder of a slot that a pod is in", placeholderOf("a/1", "cpu 1")},
-		{"for what the node has not", podOf("crawler", "p", "cpu 1 ephemeral-storage 1Gi")},
+		{"with a resource that the node lacks", podOf("crawler", "p", "cpu 1 ephemeral-storage 1Gi")},
 	} {
 		w.put(c.pod)
 		_, _, status := w.try(c.pod)
-		fmt.Fprintf(&said, "%s: %v: %s\n", c.about, status.Code(), reasons(status))
+		fmt.Fprintf(&text, "%s: %v: %s\n", c.about, status.Code(), reasons(status))
 		w.remove(c.pod, false)
 	}
 	const golden = "testdata/messages.golden"
 	if *update {
-		if err := os.WriteFile(golden, []byte(said.String()), 0o644); err != nil {
+		if err := os.WriteFile(golden, []byte(text.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,7 +144,7 @@ func TestMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), said.String()); diff != "" {
+	if diff := cmp.Diff(string(want), text.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -157,36 +156,36 @@ func reasons(status *fwk.Status) string {
 	return strings.Join(status.Reasons(), ", ")
 }
 
-// TestFit: a slot's placeholder makes place for the slot's pod, and no other placeholder does.
+// TestFit: a slot's pod may use the room of its own placeholder, and of no other.
 func TestFit(t *testing.T) {
 	for name, c := range map[string]struct {
-		// node is its allocatable, on what is there besides the slot's placeholder: names of
-		// slots, and of other pods, and what they ask for.
+		// node is its allocatable, on the names and requests of other pods on it, which may be
+		// placeholders of slots.
 		node, placeholder string
 		on                map[string]string
-		asks, want        string
+		requests, want    string
 	}{
-		"in the placeholder's place":          {node: "cpu 1 memory 1Gi", placeholder: "cpu 1 memory 1Gi", asks: "cpu 1 memory 1Gi"},
-		"larger than its placeholder":         {node: "cpu 1", placeholder: "cpu 500m", asks: "cpu 501m", on: map[string]string{"x": "cpu 500m"}, want: "Insufficient cpu"},
-		"as large as what is left":            {node: "cpu 1", placeholder: "cpu 500m", asks: "cpu 500m", on: map[string]string{"x": "cpu 500m"}},
-		"beside another placeholder":          {node: "cpu 1", placeholder: "cpu 500m", asks: "cpu 600m", on: map[string]string{"a/1": "cpu 500m"}, want: "Insufficient cpu"},
-		"without a placeholder":               {node: "cpu 1", asks: "cpu 500m", on: map[string]string{"x": "cpu 501m"}, want: "Insufficient cpu"},
-		"without a placeholder, with room":    {node: "cpu 1", asks: "cpu 500m", on: map[string]string{"x": "cpu 500m"}},
-		"its place among pods":                {node: "pods 2 cpu 1", placeholder: "cpu 1", asks: "cpu 1", on: map[string]string{"x": ""}},
-		"too many pods":                       {node: "pods 2 cpu 1", asks: "", on: map[string]string{"x": "", "y": ""}, want: "Too many pods"},
-		"nothing asked of a full node":        {node: "cpu 1", asks: "", on: map[string]string{"x": "cpu 2"}},
-		"an unknown resource":                 {node: "cpu 1", asks: "example.com/gpu 1", want: "Insufficient example.com/gpu"},
-		"the placeholder's device":            {node: "cpu 1 example.com/gpu 1", placeholder: "example.com/gpu 1", asks: "example.com/gpu 1"},
-		"every reason, in one order":          {node: "pods 0", asks: "example.com/b 1 example.com/a 1 memory 1 cpu 1 ephemeral-storage 1", want: "Too many pods, Insufficient cpu, Insufficient memory, Insufficient ephemeral-storage, Insufficient example.com/a, Insufficient example.com/b"},
-		"more cores than can be counted":      {node: "cpu 1", asks: "cpu 9E", want: "Insufficient cpu"},
-		"more bytes than can be counted":      {node: "cpu 1 memory 1Gi", asks: "memory 9000E", want: "Insufficient memory"},
-		"what no node counts":                 {node: "cpu 1", asks: "cpu 1 storage 1Gi"},
-		"beside a swap under way":             {node: "cpu 2", placeholder: "cpu 1", asks: "cpu 1", on: map[string]string{"a/1": "cpu 1", "in a/1": "cpu 1"}},
-		"beside a swap of a small pod":        {node: "cpu 2", asks: "cpu 1100m", on: map[string]string{"a/1": "cpu 1", "in a/1": "cpu 500m"}, want: "Insufficient cpu"},
-		"beside a swap of no placeholder":     {node: "cpu 2", asks: "cpu 1100m", on: map[string]string{"in a/1": "cpu 1"}, want: "Insufficient cpu"},
-		"pods of a swap count for one":        {node: "pods 2 cpu 1", asks: "", on: map[string]string{"a/1": "", "in a/1": ""}},
-		"and no less":                         {node: "pods 1 cpu 1", asks: "", on: map[string]string{"a/1": "", "in a/1": ""}, want: "Too many pods"},
-		"in the place of a placeholder, also": {node: "cpu 2", placeholder: "cpu 1", asks: "cpu 1", on: map[string]string{"a/1": "cpu 1"}},
+		"in the room of its placeholder":            {node: "cpu 1 memory 1Gi", placeholder: "cpu 1 memory 1Gi", requests: "cpu 1 memory 1Gi"},
+		"larger than its placeholder":               {node: "cpu 1", placeholder: "cpu 500m", requests: "cpu 501m", on: map[string]string{"x": "cpu 500m"}, want: "Insufficient cpu"},
+		"as large as the remaining room":            {node: "cpu 1", placeholder: "cpu 500m", requests: "cpu 500m", on: map[string]string{"x": "cpu 500m"}},
+		"beside another placeholder":                {node: "cpu 1", placeholder: "cpu 500m", requests: "cpu 600m", on: map[string]string{"a/1": "cpu 500m"}, want: "Insufficient cpu"},
+		"without a placeholder":                     {node: "cpu 1", requests: "cpu 500m", on: map[string]string{"x": "cpu 501m"}, want: "Insufficient cpu"},
+		"without a placeholder, with room":          {node: "cpu 1", requests: "cpu 500m", on: map[string]string{"x": "cpu 500m"}},
+		"its place in the pod limit":                {node: "pods 2 cpu 1", placeholder: "cpu 1", requests: "cpu 1", on: map[string]string{"x": ""}},
+		"too many pods":                             {node: "pods 2 cpu 1", requests: "", on: map[string]string{"x": "", "y": ""}, want: "Too many pods"},
+		"no request on a full node":                 {node: "cpu 1", requests: "", on: map[string]string{"x": "cpu 2"}},
+		"an unknown resource":                       {node: "cpu 1", requests: "example.com/gpu 1", want: "Insufficient example.com/gpu"},
+		"the placeholder's device":                  {node: "cpu 1 example.com/gpu 1", placeholder: "example.com/gpu 1", requests: "example.com/gpu 1"},
+		"every reason, in one order":                {node: "pods 0", requests: "example.com/b 1 example.com/a 1 memory 1 cpu 1 ephemeral-storage 1", want: "Too many pods, Insufficient cpu, Insufficient memory, Insufficient ephemeral-storage, Insufficient example.com/a, Insufficient example.com/b"},
+		"more cores than can be counted":            {node: "cpu 1", requests: "cpu 9E", want: "Insufficient cpu"},
+		"more bytes than can be counted":            {node: "cpu 1 memory 1Gi", requests: "memory 9000E", want: "Insufficient memory"},
+		"a resource that no node counts":            {node: "cpu 1", requests: "cpu 1 storage 1Gi"},
+		"beside a swap in progress":                 {node: "cpu 2", placeholder: "cpu 1", requests: "cpu 1", on: map[string]string{"a/1": "cpu 1", "in a/1": "cpu 1"}},
+		"beside a swap of a small pod":              {node: "cpu 2", requests: "cpu 1100m", on: map[string]string{"a/1": "cpu 1", "in a/1": "cpu 500m"}, want: "Insufficient cpu"},
+		"beside a swap of no placeholder":           {node: "cpu 2", requests: "cpu 1100m", on: map[string]string{"in a/1": "cpu 1"}, want: "Insufficient cpu"},
+		"pods of a swap count for one":              {node: "pods 2 cpu 1", requests: "", on: map[string]string{"a/1": "", "in a/1": ""}},
+		"pods of a swap count for at least one":     {node: "pods 1 cpu 1", requests: "", on: map[string]string{"a/1": "", "in a/1": ""}, want: "Too many pods"},
+		"in the room of another placeholder beside": {node: "cpu 2", placeholder: "cpu 1", requests: "cpu 1", on: map[string]string{"a/1": "cpu 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -194,21 +193,21 @@ func TestFit(t *testing.T) {
 			if c.placeholder != "" {
 				w.placeholders(c.placeholder, "a/0")
 			}
-			for on, asks := range c.on {
+			for on, requests := range c.on {
 				switch slot, in := strings.CutPrefix(on, "in "); {
 				case in:
-					w.put(bound(podOf("crawler", "tenant", asks), slot))
+					w.put(bound(podOf("crawler", "tenant", requests), slot))
 				case strings.Contains(on, "/"):
-					w.placeholders(asks, on)
+					w.placeholders(requests, on)
 				default:
-					pod := podOf("crawler", on, asks)
+					pod := podOf("crawler", on, requests)
 					pod.Labels, pod.Spec.NodeName = nil, "a"
 					w.put(pod)
 				}
 			}
 			w.jobs.put(jobOf("crawler", 1, "", "a/0"))
 			w.start()
-			_, _, status := w.try(w.submit("pod", c.asks))
+			_, _, status := w.try(w.submit("pod", c.requests))
 			if got := reasons(status); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
@@ -216,25 +215,24 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestPlaceholders: they are placed as any pod, with what there is.
+// TestPlaceholders: placeholders are placed as any pod, in the available room.
 func TestPlaceholders(t *testing.T) {
 	w := newWorld(t)
 	w.node("a", "cpu 2")
 	w.start()
 	placeholder := w.put(placeholderOf("a/0", "cpu 1500m"))
 	if got := w.place(placeholder); got != "a/0" || w.current("lab", placeholder.Name).Spec.NodeName != "a" {
-		t.Errorf("the placeholder is in %q", got)
+		t.Errorf("got placeholder in %q", got)
 	}
 	if got := w.place(w.put(placeholderOf("a/1", "cpu 1"))); got != "Insufficient cpu" {
-		t.Errorf("a second placeholder: %q", got)
+		t.Errorf("second placeholder: got %q", got)
 	}
 	if gone := w.gone(); gone != nil {
-		t.Errorf("placeholders have displaced %q", gone)
+		t.Errorf("placeholders displaced %q", gone)
 	}
 }
 
-// TestRace: of two pods that have found the same slot one gets it, and the other is tried
-// again at once.
+// TestRace: of two pods that found the same slot one gets it, and the other is tried again at once.
 func TestRace(t *testing.T) {
 	w := pair(t)
 	w.jobs.put(jobOf("crawler", 1, "cpu 1 memory 1Gi", "b/1"))
@@ -256,54 +254,54 @@ func TestRace(t *testing.T) {
 	w.woken()
 	status := w.Reserve(t.Context(), states[1], second, "b")
 	if status.Code() != fwk.Unschedulable || status.Message() != "the slot b/1 has been taken meanwhile" {
-		t.Errorf("the second: %v", status)
+		t.Errorf("second pod: got %v", status)
 	}
 	if woken := w.woken(); !slices.Equal(woken, []string{"second"}) {
 		t.Errorf("activated %q", woken)
 	}
 	w.Unreserve(t.Context(), states[1], second, "b")
 	if _, _, status := w.find(second); status.Message() != "the slot of default/crawler is taken" {
-		t.Errorf("the loser has freed the slot: %v", status)
+		t.Errorf("the second pod freed the slot: %v", status)
 	}
 	w.Unreserve(t.Context(), states[0], first, "b")
 	if _, node, status := w.find(second); !status.IsSuccess() || node != "b" {
-		t.Errorf("after the first has given it back: %q, %v", node, status)
+		t.Errorf("after the first released it: got %q, %v", node, status)
 	}
 }
 
 var internal = apierrors.NewInternalError(errors.New("etcd is away"))
 
-// TestFailedBind: a pod whose placeholder has gone and whose bind failed keeps its slot, and
-// how long nobody held the slot is known.
+// TestFailedBind: a pod whose placeholder is deleted and whose bind failed keeps its slot, and the
+// metric counts how long no pod held the slot.
 func TestFailedBind(t *testing.T) {
 	w := pair(t)
 	before := swaps(t)
 	w.noBind = []error{internal}
 	pod, sibling := w.submit("pod", "cpu 1"), w.submit("sibling", "cpu 1")
 	if got := w.place(pod); !strings.Contains(got, "etcd is away") {
-		t.Fatalf("the API refuses, and the pod is in %q", got)
+		t.Fatalf("the API refused the bind: got slot %q", got)
 	}
 	if got := w.gone(); len(got) != 1 {
 		t.Fatalf("deleted %q", got)
 	}
 	if got := swaps(t); got != before {
-		t.Errorf("a swap that has failed is counted: %v, before %v", got, before)
+		t.Errorf("a failed swap was counted: got %v, want %v", got, before)
 	}
 	w.advance(3 * time.Second)
 	if got := w.place(sibling); got != "b/0" {
-		t.Errorf("a sibling is in %q, a/0 is kept", got)
+		t.Errorf("got a sibling in %q although a/0 is reserved", got)
 	}
 	if got := w.place(pod); got != "a/0" {
-		t.Errorf("when it is tried again, the pod is in %q", got)
+		t.Errorf("second attempt: got slot %q", got)
 	}
 	if got := swaps(t); got.count != before.count+2 || got.sum != before.sum+3 {
-		t.Errorf("swaps %+v, before %+v; want one of 3 s and one of none", got, before)
+		t.Errorf("got swaps %+v after %+v, want one more of 3 s and one of 0 s", got, before)
 	}
 }
 
-// TestKeptComesFirst: a pod goes into the slot whose placeholder has gone for it, although one
-// before that has become free.
-func TestKeptComesFirst(t *testing.T) {
+// TestReservedSlotComesFirst: a pod gets the slot whose placeholder was deleted for it, even if an
+// earlier one is free meanwhile.
+func TestReservedSlotComesFirst(t *testing.T) {
 	w := pair(t)
 	first, pod := w.submit("first", "cpu 1"), w.submit("pod", "cpu 1")
 	w.place(first)
@@ -311,21 +309,21 @@ func TestKeptComesFirst(t *testing.T) {
 	w.place(pod)
 	w.remove(first, false)
 	if got := w.place(pod); got != "b/0" {
-		t.Errorf("the pod is in %q, b/0 was kept for it", got)
+		t.Errorf("got slot %q, want the reserved b/0", got)
 	}
-	// On one node the same.
+	// The same holds on one node.
 	third, fourth := w.submit("third", "cpu 1"), w.submit("fourth", "cpu 1")
 	w.place(third)
 	w.noBind = []error{internal}
 	w.place(fourth)
 	w.remove(w.current("default", "third"), true)
 	if got := w.place(fourth); got != "a/1" {
-		t.Errorf("the fourth is in %q, a/1 was kept for it", got)
+		t.Errorf("fourth pod: got slot %q, want the reserved a/1", got)
 	}
 }
 
-// row is a world of nodes n00, n01, … with a slot each, and the crawler, which has asked
-// for all of them.
+// row returns a world of nodes n00, n01, … with a slot each, and the crawler, which requests all of
+// them.
 func row(t testing.TB, nodes int) *world {
 	w := newWorld(t)
 	ids := make([]string, nodes)
@@ -340,15 +338,14 @@ func row(t testing.TB, nodes int) *world {
 	return w
 }
 
-// TestFirstNodes: a pod is tried on the nodes of a few slots, and on all if those would
-// not do.
+// TestFirstNodes: a pod is tried on the nodes of a few slots, and on all only if none of those works.
 func TestFirstNodes(t *testing.T) {
 	w := row(t, 40)
 	look := func(name, slot string, nodes int) {
 		t.Helper()
 		w.looked = 0
 		if got := w.place(w.submit(name, "cpu 1")); got != slot || w.looked != nodes {
-			t.Errorf("%s is in %q after a look at %d nodes, want %s after %d", name, got, w.looked, slot, nodes)
+			t.Errorf("%s: got slot %q after %d nodes, want %s after %d", name, got, w.looked, slot, nodes)
 		}
 	}
 	look("first", "n00/0", 16)
@@ -357,13 +354,13 @@ func TestFirstNodes(t *testing.T) {
 	for i := range 20 {
 		w.cordoned[fmt.Sprintf("n%02d", i)] = true
 	}
-	look("third", "n20/0", 16+38) // of n02 to n17, then of all that are free
-	look("fourth", "n21/0", 37)   // what was wrong with the first nodes is known
+	look("third", "n20/0", 16+38) // of n02 to n17, then of all free ones
+	look("fourth", "n21/0", 37)   // the first nodes' refusals are remembered
 	w.remove(w.current("default", "first"), false)
 	clear(w.cordoned)
 	look("fifth", "n00/0", 37)
 
-	// What is known is of one run.
+	// The memory is of one run only.
 	var ids []string
 	for i := range 40 {
 		ids = append(ids, fmt.Sprintf("n%02d/0", i))
@@ -377,12 +374,12 @@ func TestFirstNodes(t *testing.T) {
 		return w.place(pod) == "n02/0"
 	})
 	if w.looked != 16 {
-		t.Errorf("the next attempt's pod was tried on %d nodes", w.looked)
+		t.Errorf("next attempt: got %d tried nodes", w.looked)
 	}
 }
 
-// TestNowhere: a pod that no node would do for is not tried for ever, and nothing is had
-// again that is not there.
+// TestNowhere: a pod that no node accepts is not tried for ever, and its slots are not granted again
+// while nothing changes.
 func TestNowhere(t *testing.T) {
 	w := row(t, 20)
 	w.cordoned = map[string]bool{}
@@ -391,17 +388,17 @@ func TestNowhere(t *testing.T) {
 	}
 	pod := w.submit("pod", "cpu 1")
 	if got := w.place(pod); got != "cordoned" || w.looked != 16+20 {
-		t.Errorf("%q after a look at %d nodes", got, w.looked)
+		t.Errorf("got %q after %d nodes", got, w.looked)
 	}
 	w.looked = 0
 	if got := w.place(pod); got != "cordoned" || w.looked != 20 || len(w.woken()) > 0 {
-		t.Errorf("%q after another look at %d nodes", got, w.looked)
+		t.Errorf("got %q after %d more nodes", got, w.looked)
 	}
 }
 
-// TestKeptIsFar: a slot that is kept for a pod is among those that it is tried on, however
-// many come before.
-func TestKeptIsFar(t *testing.T) {
+// TestReservedSlotIsFar: a slot that is reserved for a pod is among those tried, however many come
+// before it.
+func TestReservedSlotIsFar(t *testing.T) {
 	w := row(t, 40)
 	pod := w.submit("pod", "cpu 1")
 	var before []*v1.Pod
@@ -416,13 +413,13 @@ func TestKeptIsFar(t *testing.T) {
 	}
 	w.looked = 0
 	if got := w.place(pod); got != "n30/0" || w.looked != 17 {
-		t.Errorf("the pod is in %q after a look at %d nodes, n30/0 was kept for it", got, w.looked)
+		t.Errorf("got slot %q after %d nodes, want the reserved n30/0", got, w.looked)
 	}
 }
 
-// TestKeptSlotIsNotLost: what is kept for a pod is free when that has gone, belongs to
-// another run, or cannot have it any more.
-func TestKeptSlotIsNotLost(t *testing.T) {
+// TestReservedSlotIsNotLost: a slot reserved for a pod is free once the pod is gone, belongs to another
+// run, or cannot use it any more.
+func TestReservedSlotIsNotLost(t *testing.T) {
 	fail := func(t *testing.T) (*world, *v1.Pod) {
 		w := pair(t)
 		w.jobs.put(jobOf("crawler", 1, "cpu 1", "a/0"))
@@ -439,14 +436,14 @@ func TestKeptSlotIsNotLost(t *testing.T) {
 		w, pod := fail(t)
 		next := w.submit("next", "cpu 1")
 		if got := w.place(next); got != "the slot of default/crawler is taken" {
-			t.Fatalf("the next: %q", got)
+			t.Fatalf("next pod: got %q", got)
 		}
 		w.remove(pod, false)
 		if woken := w.woken(); !slices.Equal(woken, []string{"next"}) {
 			t.Errorf("activated %q", woken)
 		}
 		if got := w.place(next); got != "a/0" {
-			t.Errorf("the next: %q", got)
+			t.Errorf("next pod: got %q", got)
 		}
 	})
 	t.Run("the pod has gone before it was reserved", func(t *testing.T) {
@@ -458,10 +455,10 @@ func TestKeptSlotIsNotLost(t *testing.T) {
 			t.Fatal(status.AsError())
 		}
 		if status := w.bind(t.Context(), state, pod, node); status.IsSuccess() {
-			t.Error("a pod that is gone was bound")
+			t.Error("a deleted pod was bound")
 		}
 		if got := w.place(w.submit("next", "cpu 1")); got != "a/0" {
-			t.Errorf("the next is in %q", got)
+			t.Errorf("next pod: got slot %q", got)
 		}
 	})
 	t.Run("another attempt", func(t *testing.T) {
@@ -479,7 +476,7 @@ func TestKeptSlotIsNotLost(t *testing.T) {
 		w.place(pod)
 		delete(w.nodes, "a")
 		if got := w.place(pod); got != "b/0" {
-			t.Errorf("it is in %q", got)
+			t.Errorf("got slot %q", got)
 		}
 	})
 	t.Run("a placeholder comes back", func(t *testing.T) {
@@ -487,15 +484,15 @@ func TestKeptSlotIsNotLost(t *testing.T) {
 		again := placeholderOf("a/0", "cpu 1 memory 1Gi")
 		again.UID = "another"
 		if got := w.place(w.put(again)); got != "a/0" {
-			t.Fatalf("the placeholder: %q", got)
+			t.Fatalf("placeholder: got %q", got)
 		}
 		if got := w.place(pod); got != "a/0" || w.current("lab", again.Name) != nil {
-			t.Errorf("the pod is in %q beside the placeholder %v", got, w.current("lab", again.Name))
+			t.Errorf("got slot %q beside the placeholder %v", got, w.current("lab", again.Name))
 		}
 	})
 }
 
-// placesLeft tries a pod that comes and goes, and returns where it would have been.
+// placesLeft tries a pod repeatedly and returns the slots that it would get.
 func (w *world) placesLeft(t *testing.T) []string {
 	t.Helper()
 	probe := w.submit("probe", "")
@@ -508,8 +505,8 @@ func (w *world) placesLeft(t *testing.T) []string {
 	return []string{node}
 }
 
-// TestDeletion: a placeholder that is gone is no error, another pod of its name is left alone,
-// and if the API says nothing the pod is not bound.
+// TestDeletion: a missing placeholder is no error, another pod of its name is not deleted, and if the
+// API does not answer the pod is not bound.
 func TestDeletion(t *testing.T) {
 	t.Run("not found", func(t *testing.T) {
 		w := pair(t)
@@ -540,7 +537,7 @@ func TestDeletion(t *testing.T) {
 	})
 }
 
-// TestGraceful: the pod is bound when its slot's placeholder has ended, and not for ever.
+// TestGraceful: the pod is bound once its slot's placeholder has ended, with a limit.
 func TestGraceful(t *testing.T) {
 	w := newWorld(t)
 	w.args.Swap = config.SwapGraceful
@@ -556,7 +553,7 @@ func TestGraceful(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("stopping"))
 	if status := w.bind(ctx, state, pod, node); !strings.Contains(status.Message(), "stopping") {
-		t.Errorf("with a context that has ended: %v", status)
+		t.Errorf("cancelled context: got %v", status)
 	}
 	if got := w.gone(); !slices.Equal(got, []string{"placeholder-a-0 grace 1"}) {
 		t.Errorf("deleted %q", got)
@@ -566,9 +563,9 @@ func TestGraceful(t *testing.T) {
 	}
 	ended := make(chan *fwk.Status)
 	go func() { ended <- w.bind(t.Context(), state, pod, node) }()
-	eventually(t, "the placeholder is to end", func() bool { return len(w.gone()) == 1 })
+	eventually(t, "the placeholder is being deleted", func() bool { return len(w.gone()) == 1 })
 	other := placeholderOf("a/1", "")
-	w.remove(other, false) // not that one
+	w.remove(other, false) // another pod
 	select {
 	case status := <-ended:
 		t.Fatalf("bound beside the placeholder: %v", status)
@@ -576,12 +573,12 @@ func TestGraceful(t *testing.T) {
 	}
 	w.remove(placeholderOf("a/0", ""), true)
 	if status := <-ended; !status.IsSuccess() || w.current("default", "pod").Annotations[slots.AnnotationSlot] != "a/0" {
-		t.Errorf("after its end: %v", status)
+		t.Errorf("after its end: got %v", status)
 	}
 }
 
-// TestRestart: a scheduler that starts knows from the API's pods who is in which slot;
-// one that was killed between a placeholder's deletion and the bind goes on.
+// TestRestart: a starting scheduler learns from the API's pods which slots are taken; one that was
+// killed between a placeholder's deletion and the bind continues.
 func TestRestart(t *testing.T) {
 	w := pair(t)
 	for i := range 2 {
@@ -595,29 +592,29 @@ func TestRestart(t *testing.T) {
 	succeeded := w.current("default", "pod-1").DeepCopy()
 	succeeded.Status.Phase = v1.PodSucceeded
 	w.put(succeeded)
-	liar := bound(podOf("crawler", "liar", ""), "b/1")
-	liar.Spec.NodeName = "a" // it says that it is in a slot of another node
-	w.put(liar)
+	misplaced := bound(podOf("crawler", "misplaced", ""), "b/1")
+	misplaced.Spec.NodeName = "a" // it claims a slot of another node
+	w.put(misplaced)
 	w.start()
 	for pod, want := range map[*v1.Pod]string{third: "b/0"} {
 		if got := w.place(pod); got != want {
-			t.Errorf("%s is in %q, want %s", pod.Name, got, want)
+			t.Errorf("%s: got slot %q, want %s", pod.Name, got, want)
 		}
 	}
 	if got := w.place(w.submit("pod-3", "cpu 1")); got != "a/1" {
-		t.Errorf("the slot without a placeholder: %q", got)
+		t.Errorf("slot without a placeholder: got %q", got)
 	}
 	if got := w.place(w.submit("pod-4", "cpu 1")); got != "b/1" {
-		t.Errorf("the last slot: %q", got)
+		t.Errorf("last slot: got %q", got)
 	}
 	if got := w.place(w.submit("pod-5", "cpu 1")); got != "all 4 slots of default/crawler are taken" {
-		t.Errorf("one more: %q", got)
+		t.Errorf("one more: got %q", got)
 	}
 }
 
-// TestDefinitionComes: a scheduler starts without BatchJobs and notices when they come,
-// go and come back; pods that waited are tried then.
-func TestDefinitionComes(t *testing.T) {
+// TestDefinitionAppears: a scheduler starts without BatchJobs and notices when the definition appears,
+// disappears and returns; waiting pods are tried then.
+func TestDefinitionAppears(t *testing.T) {
 	gone := map[string]error{
 		"no definition": apierrors.NewNotFound(schema.GroupResource{Resource: slots.BatchJobs}, ""),
 		"forbidden":     apierrors.NewForbidden(schema.GroupResource{Resource: slots.BatchJobs}, "", errors.New("not for you")),
@@ -641,7 +638,7 @@ func TestDefinitionComes(t *testing.T) {
 			w.jobs.lose(nil)
 			eventually(t, "the pod is tried again", func() bool { return slices.Contains(w.woken(), "pod") })
 			if got := w.place(pod); got != "a/0" {
-				t.Errorf("it is in %q", got)
+				t.Errorf("got slot %q", got)
 			}
 			w.jobs.lose(err)
 			late := w.submit("late", "cpu 1")
@@ -658,8 +655,7 @@ func TestDefinitionComes(t *testing.T) {
 	}
 }
 
-// TestRequestChanges: the pods that wait for a job are activated when it asks for other
-// slots, and only they.
+// TestRequestChanges: a job's waiting pods are activated when its request changes, and no others.
 func TestRequestChanges(t *testing.T) {
 	w := newWorld(t)
 	w.node("a", "cpu 9")
@@ -673,8 +669,8 @@ func TestRequestChanges(t *testing.T) {
 		}
 	}
 	w.remove(gone, false)
-	if _, _, status := w.try(gone); status.IsSuccess() { // the queue had it still
-		t.Fatal("a pod of no job has passed")
+	if _, _, status := w.try(gone); status.IsSuccess() { // it was still queued
+		t.Fatal("a pod without a job passed")
 	}
 	woken := func() (names []string) {
 		eventually(t, "pods are activated", func() bool { names = w.woken(); return len(names) > 0 })
@@ -690,7 +686,7 @@ func TestRequestChanges(t *testing.T) {
 	}
 	late := w.submit("late", "cpu 1")
 	w.place(late)
-	// What the pods need not know wakes nobody.
+	// Changes that do not matter to the pods wake none.
 	same := job.DeepCopy()
 	same.Object["status"].(map[string]any)["state"] = "Scheduled"
 	w.jobs.put(same)
@@ -716,8 +712,7 @@ func TestRequestChanges(t *testing.T) {
 	}
 }
 
-// TestFreedSlot: the end of a pod activates those that wait for its slot, whichever job
-// asks for them.
+// TestFreedSlot: the end of a pod activates the pods that wait for its slot, whichever job requests it.
 func TestFreedSlot(t *testing.T) {
 	w := newWorld(t)
 	w.node("a", "cpu 9")
@@ -745,7 +740,7 @@ func TestFreedSlot(t *testing.T) {
 	}
 }
 
-// TestBadRequest: a request that makes no sense is none.
+// TestBadRequest: an invalid request counts as none.
 func TestBadRequest(t *testing.T) {
 	for name, spoil := range map[string]func(request map[string]any){
 		"slot":     func(r map[string]any) { r["slots"] = []any{"a/00"} },
@@ -760,7 +755,7 @@ func TestBadRequest(t *testing.T) {
 			bad := jobOf("crawler", 1, "cpu 1", "a/0")
 			spoil(bad.Object["status"].(map[string]any)["creationRequest"].(map[string]any))
 			w.jobs.put(bad)
-			eventually(t, "the job is not believed", func() bool {
+			eventually(t, "the job's request is ignored", func() bool {
 				_, _, status := w.find(pod)
 				return status.Code() == fwk.UnschedulableAndUnresolvable
 			})
@@ -768,7 +763,7 @@ func TestBadRequest(t *testing.T) {
 	}
 }
 
-// TestEvents: what may help a pod queues it.
+// TestEvents: each event that may help a pod queues it.
 func TestEvents(t *testing.T) {
 	w := pair(t)
 	events, err := w.EventsToRegister(t.Context())
@@ -826,8 +821,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestNoPodLikeAnother: results are not shared between pods.
-func TestNoPodLikeAnother(t *testing.T) {
+// TestPodsHaveNoSignature: scheduling results are not shared between pods.
+func TestPodsHaveNoSignature(t *testing.T) {
 	w := pair(t)
 	if fragments, status := w.SignPod(t.Context(), w.submit("pod", "")); status.Code() != fwk.Unschedulable || fragments != nil {
 		t.Errorf("signed %v, %v", fragments, status)
@@ -839,11 +834,11 @@ func TestNoPodLikeAnother(t *testing.T) {
 		t.Errorf("name %q", w.Name())
 	}
 	if _, ok := w.profile.(fwk.PermitPlugin); ok {
-		t.Error("the claim is the gang: there is to be no Permit")
+		t.Error("the plugin implements Permit although claims already make gangs")
 	}
 }
 
-// TestWithoutPreFilter: what a profile must not do is an error, not a panic.
+// TestWithoutPreFilter: a call order that a profile must not use returns an error, not a panic.
 func TestWithoutPreFilter(t *testing.T) {
 	w := pair(t)
 	pod, state := w.submit("pod", ""), &cycleState{}
@@ -863,19 +858,19 @@ func TestWithoutPreFilter(t *testing.T) {
 		t.Error("a node without a slot has passed")
 	}
 	if status := w.Reserve(t.Context(), state, pod, "c"); status.Code() != fwk.Error {
-		t.Errorf("Reserve on a node without a slot: %v", status)
+		t.Errorf("Reserve on a node without a slot: got %v", status)
 	}
 	if status := w.Reserve(t.Context(), state, pod, "a"); !status.IsSuccess() {
 		t.Fatal(status.AsError())
 	}
 	if status := w.Bind(t.Context(), state, pod, "b"); status.Code() != fwk.Error || len(w.gone()) > 0 {
-		t.Errorf("Bind to another node than the slot's: %v", status)
+		t.Errorf("Bind to another node than the slot's: got %v", status)
 	}
 }
 
-// The metric is shown as cmd/deploy/observe/metrics.json has it, by which the dashboard is held.
+// The metric matches cmd/deploy/observe/metrics.json, against which the dashboard is checked.
 func TestMetric(t *testing.T) {
-	newWorld(t).start() // it registers it
+	newWorld(t).start() // start registers the metric
 	text, err := os.ReadFile("../../cmd/deploy/observe/metrics.json")
 	if err != nil {
 		t.Fatal(err)
@@ -897,11 +892,11 @@ func TestMetric(t *testing.T) {
 		}
 		want := documented[f.GetName()]
 		if !strings.EqualFold(f.GetType().String(), want.Type) || len(f.GetMetric()[0].GetLabel()) > 0 || len(want.Labels) > 0 {
-			t.Errorf("%v, documented as %+v", f, want)
+			t.Errorf("got %v, documented as %+v", f, want)
 		}
 		return
 	}
-	t.Error("it is not shown")
+	t.Error("the metric is missing")
 }
 
 type histogram struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// placesOf are so many places of a Testbed, four on each node.
+// placesOf returns n places of a Testbed, four on each node.
 func placesOf(n int) []place {
 	places := make([]place, n)
 	for i := range places {
@@ -18,8 +18,8 @@ func placesOf(n int) []place {
 	return places
 }
 
-// next is the first place that the pod may have, -1 for none, and how many were seen to be
-// taken before.
+// next returns the first place that the pod may have, -1 for none, and how many taken places preceded
+// it.
 func (t *table) next(pod types.UID, of run, places []place) (first, taken int) {
 	first = -1
 	taken = t.eachFree(pod, of, places, func(i int) bool {
@@ -29,8 +29,8 @@ func (t *table) next(pod types.UID, of run, places []place) (first, taken int) {
 	return first, taken
 }
 
-// A place that becomes free is seen, whoever has filled the others, however it becomes free,
-// and whoever looks.
+// TestNextFreePlace: a freed place is found, whoever fills the others, however it was freed, and
+// whoever looks.
 func TestNextFreePlace(t *testing.T) {
 	const n = 40
 	of, another := run{"job", "1"}, run{"job", "2"}
@@ -44,22 +44,22 @@ func TestNextFreePlace(t *testing.T) {
 		for i := range n {
 			pod := types.UID(fmt.Sprint("pod-", i))
 			if first, taken := table.next(pod, of, places); first != i || taken != i {
-				t.Fatalf("%s: pod %d may have place %d, and %d are taken", what, i, first, taken)
+				t.Fatalf("%s: pod %d: got place %d after %d taken", what, i, first, taken)
 			}
 			table.reserve(pod, of, places[i])
 		}
 		if first, taken := table.next("late", of, places); first != -1 || taken != n {
-			t.Errorf("%s: all are taken, and one may have place %d; %d are", what, first, taken)
+			t.Errorf("%s: all taken: got place %d after %d taken", what, first, taken)
 		}
 		if first, taken := table.next("pod-7", of, places); first != 7 || taken != 7 {
-			t.Errorf("%s: who has a place may have place %d; %d are taken", what, first, taken)
+			t.Errorf("%s: pod with a place: got place %d after %d taken", what, first, taken)
 		}
 		free(table, "pod-9")
 		if first, taken := table.next("late", of, places); first != 9 || taken != 9 {
-			t.Errorf("%s: one may have place %d; %d are taken", what, first, taken)
+			t.Errorf("%s: got place %d after %d taken", what, first, taken)
 		}
 	}
-	// Kept for a pod of its run, it is free for another.
+	// A place reserved for a pod of its run is free for another.
 	table, places := newTable(), placesOf(n)
 	for i := range n {
 		table.reserve(types.UID(fmt.Sprint("pod-", i)), of, places[i])
@@ -69,15 +69,15 @@ func TestNextFreePlace(t *testing.T) {
 	table.next("late", another, places)
 	table.unreserve("pod-3", there)
 	if first, _ := table.next("late", another, places); first != 3 {
-		t.Errorf("another run may have place %d", first)
+		t.Errorf("another run: got place %d", first)
 	}
 	if first, taken := table.next("late", of, places); first != -1 || taken != n {
-		t.Errorf("the same run may have place %d; %d are taken", first, taken)
+		t.Errorf("same run: got place %d after %d taken", first, taken)
 	}
 }
 
-// BenchmarkNextFreePlace is what finding its place takes a pod of a job whose pods come one
-// after the other, half of them being there.
+// BenchmarkNextFreePlace measures how long a pod takes to find its place while the pods of its job
+// arrive one after the other and half of them have places.
 func BenchmarkNextFreePlace(b *testing.B) {
 	for _, n := range []int{1200, 5000} {
 		b.Run(fmt.Sprintf("slots=%d", n), func(b *testing.B) {

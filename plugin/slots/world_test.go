@@ -35,10 +35,10 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
-// The fake watch panics when so many events are unread.
+// The fake watch panics at so many unread events.
 func init() { watch.DefaultChanSize = 1 << 12 }
 
-// profile is all extension points of the plugin.
+// profile has all extension points of the plugin.
 type profile interface {
 	fwk.PreFilterPlugin
 	fwk.FilterPlugin
@@ -50,21 +50,19 @@ type profile interface {
 	fwk.SignPlugin
 }
 
-// world is an API of pods, nodes and BatchJobs and a scheduler around the plugin. The
-// plugin hears of a change of a pod before the call that makes it returns; of BatchJobs
-// through an informer.
+// world is an API of pods, nodes and BatchJobs and a scheduler around the plugin. The plugin gets a
+// change of a pod before the call that makes it returns, and changes of BatchJobs through an informer.
 type world struct {
 	t       testing.TB
 	options slots.Options
 	args    config.SpazioSlotsArgs
 	client  *fake.Clientset
-	jobs    *shelf
+	jobs    *jobStore
 	pods    cache.Indexer
 	nodes   map[string]v1.ResourceList
-	// assumed are the nodes of pods that have been reserved, as the scheduler's cache has
-	// them until the API does.
+	// assumed are the nodes of reserved pods, as in the scheduler's cache, until the API has them.
 	assumed map[types.UID]string
-	// cordoned are nodes that another plugin refuses; looked counts the nodes looked at.
+	// cordoned are nodes that another plugin refuses; looked counts the visited nodes.
 	cordoned map[string]bool
 	looked   int
 
@@ -77,13 +75,13 @@ type world struct {
 	now       time.Time
 	activated []string
 	deleted   []string
-	// noDelete and noBind are what the API answers to the next deletions and bindings.
+	// noDelete and noBind are the API's errors for the next deletions and bindings.
 	noDelete, noBind []error
 }
 
 func newWorld(t testing.TB) *world {
 	w := &world{
-		t: t, jobs: newShelf(), nodes: make(map[string]v1.ResourceList), assumed: make(map[types.UID]string),
+		t: t, jobs: newJobStore(), nodes: make(map[string]v1.ResourceList), assumed: make(map[types.UID]string),
 		pods: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 		now:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
@@ -98,7 +96,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// start has a scheduler begin, in the place of one before it.
+// start starts a scheduler that replaces the previous one.
 func (w *world) start() {
 	w.t.Helper()
 	w.begin()
@@ -180,7 +178,7 @@ func (w *world) put(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// remove deletes a pod, wrapped as after a watch that missed it where that is said.
+// remove deletes a pod; missed wraps it as after a watch that missed the deletion.
 func (w *world) remove(pod *v1.Pod, missed bool) {
 	current := w.current(pod.Namespace, pod.Name)
 	if current == nil || current.UID != pod.UID {
@@ -207,7 +205,7 @@ func (w *world) current(namespace, name string) *v1.Pod {
 	return obj.(*v1.Pod)
 }
 
-// bound is the pod as the API has it when it has been bound to a slot.
+// bound returns the pod as the API has it after it was bound to a slot.
 func bound(pod *v1.Pod, slot string) *v1.Pod {
 	pod = pod.DeepCopy()
 	pod.Spec.NodeName, _, _ = strings.Cut(slot, "/")
@@ -228,7 +226,7 @@ func (w *world) take(list *[]error) error {
 
 var podResource = schema.GroupResource{Resource: "pods"}
 
-// deletion does what an API server does.
+// deletion behaves like an API server.
 func (w *world) deletion(action clienttesting.Action) (bool, runtime.Object, error) {
 	d := action.(clienttesting.DeleteActionImpl)
 	if err := w.take(&w.noDelete); err != nil {
@@ -237,7 +235,7 @@ func (w *world) deletion(action clienttesting.Action) (bool, runtime.Object, err
 	pod := w.current(d.Namespace, d.Name)
 	o := d.DeleteOptions
 	if o.Preconditions == nil || o.Preconditions.UID == nil || o.GracePeriodSeconds == nil {
-		w.t.Errorf("%s is deleted whoever it is: %+v", d.Name, o)
+		w.t.Errorf("%s was deleted without preconditions: %+v", d.Name, o)
 		return true, nil, errors.New("not like this")
 	}
 	switch {
@@ -259,7 +257,7 @@ func (w *world) deletion(action clienttesting.Action) (bool, runtime.Object, err
 	return true, nil, nil
 }
 
-// binding does what an API server does.
+// binding behaves like an API server.
 func (w *world) binding(action clienttesting.Action) (bool, runtime.Object, error) {
 	b, ok := action.(clienttesting.CreateAction).GetObject().(*v1.Binding)
 	if !ok {
@@ -281,7 +279,7 @@ func (w *world) binding(action clienttesting.Action) (bool, runtime.Object, erro
 	return true, nil, nil
 }
 
-// handle is the edge to kube-scheduler.
+// handle is the part of kube-scheduler's handle that the plugin uses.
 type handle struct {
 	fwk.Handle
 	world *world
@@ -304,8 +302,7 @@ func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	}
 }
 
-// lister is the scheduler's snapshot, factory, group, version and informer its informer of
-// pods.
+// lister is the scheduler's snapshot; factory, group, version and informer are its informer of pods.
 type (
 	lister struct {
 		fwk.SharedLister
@@ -354,12 +351,12 @@ func (i informer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceE
 	return registration{}, nil
 }
 
-// info is the scheduler's view of a node.
+// info returns the scheduler's view of a node.
 func (w *world) info(name string) fwk.NodeInfo {
 	i := &nodeInfo{node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, allocatable: amounts(w.nodes[name])}
 	for _, obj := range w.pods.List() {
 		pod := obj.(*v1.Pod)
-		if ended(pod) { // kube-scheduler asks for no such pods
+		if ended(pod) { // kube-scheduler lists no such pods
 			continue
 		}
 		if pod.Spec.NodeName == name || w.assumed[pod.UID] == name {
@@ -384,17 +381,17 @@ func (i *nodeInfo) add(pod *v1.Pod) {
 	if i.requested == nil {
 		i.requested = amounts{}
 	}
-	asks := amounts{}
+	requests := amounts{}
 	for _, c := range pod.Spec.Containers {
 		for name, q := range c.Resources.Requests {
-			for _, sum := range []amounts{asks, i.requested} {
+			for _, sum := range []amounts{requests, i.requested} {
 				total := sum[name]
 				total.Add(q)
 				sum[name] = total
 			}
 		}
 	}
-	i.pods = append(i.pods, podInfo{pod: pod, asks: asks})
+	i.pods = append(i.pods, podInfo{pod: pod, requests: requests})
 }
 
 func (i *nodeInfo) Node() *v1.Node               { return i.node }
@@ -404,12 +401,12 @@ func (i *nodeInfo) GetAllocatable() fwk.Resource { return i.allocatable }
 
 type podInfo struct {
 	fwk.PodInfo
-	pod  *v1.Pod
-	asks amounts
+	pod      *v1.Pod
+	requests amounts
 }
 
 func (i podInfo) GetPod() *v1.Pod                    { return i.pod }
-func (i podInfo) CalculateResource() fwk.PodResource { return fwk.PodResource{Resource: i.asks} }
+func (i podInfo) CalculateResource() fwk.PodResource { return fwk.PodResource{Resource: i.requests} }
 
 // amounts is an fwk.Resource.
 type amounts v1.ResourceList
@@ -430,7 +427,7 @@ func (a amounts) GetScalarResources() map[v1.ResourceName]int64 {
 	return scalars
 }
 
-// list writes resources as "cpu 2 memory 1Gi".
+// list parses resources such as "cpu 2 memory 1Gi".
 func list(text string) v1.ResourceList {
 	words, out := strings.Fields(text), v1.ResourceList{}
 	for i := 0; i < len(words); i += 2 {
@@ -456,8 +453,8 @@ func (s *cycleState) Read(key fwk.StateKey) (fwk.StateData, error) {
 }
 func (s *cycleState) Write(key fwk.StateKey, v fwk.StateData) { s.data.Store(key, v) }
 
-// try runs a scheduling cycle up to Reserve, as kube-scheduler does, and another one if the
-// plugin has the pod tried again at once.
+// try runs a scheduling cycle up to Reserve, as kube-scheduler does, and another one if the plugin has
+// the pod tried again at once.
 func (w *world) try(pod *v1.Pod) (*cycleState, string, *fwk.Status) {
 	state, node, status := w.find(pod)
 	if status.IsRejected() && w.triedAgain(state, pod) {
@@ -475,8 +472,8 @@ func (w *world) try(pod *v1.Pod) (*cycleState, string, *fwk.Status) {
 	return state, node, nil
 }
 
-// triedAgain runs what follows when no node would do, and says whether the pod is to be
-// tried again for that.
+// triedAgain runs the steps after no node was found, and reports whether the plugin has the pod tried
+// again.
 func (w *world) triedAgain(state *cycleState, pod *v1.Pod) bool {
 	before := w.woken()
 	if _, status := w.PostFilter(context.Background(), state, pod, nil); status.Code() != fwk.Unschedulable {
@@ -485,7 +482,7 @@ func (w *world) triedAgain(state *cycleState, pod *v1.Pod) bool {
 	after := w.woken()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.activated = before // others' doing
+	w.activated = before // activations of other pods
 	return slices.Equal(after, []string{pod.Name})
 }
 
@@ -533,12 +530,12 @@ func (w *world) find(pod *v1.Pod) (*cycleState, string, *fwk.Status) {
 	}
 	best := slices.MaxFunc(scores, func(a, b fwk.NodeScore) int { return int(a.Score - b.Score) })
 	if best.Score != 100 {
-		w.t.Errorf("the best of %v has not everything", scores)
+		w.t.Errorf("the best of %v lacks a part of the score", scores)
 	}
 	return state, best.Name, nil
 }
 
-// affine is what NodeAffinity decides for placeholders.
+// affine is NodeAffinity's decision for placeholders.
 func affine(pod *v1.Pod, node string) bool {
 	if pod.Labels[slots.LabelRole] != slots.RolePlaceholder {
 		return true
@@ -557,7 +554,7 @@ func (w *world) bind(ctx context.Context, state *cycleState, pod *v1.Pod, node s
 	return status
 }
 
-// place schedules and binds the pod, and returns its slot, or why it has none.
+// place schedules and binds the pod, and returns its slot, or the reason for none.
 func (w *world) place(pod *v1.Pod) string {
 	state, node, status := w.try(pod)
 	if status.IsSuccess() {
@@ -569,41 +566,41 @@ func (w *world) place(pod *v1.Pod) string {
 	return w.current(pod.Namespace, pod.Name).Annotations[slots.AnnotationSlot]
 }
 
-func asking(pod *v1.Pod, asks string) *v1.Pod {
-	pod.Spec.Containers = []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: list(asks)}}}
+func asking(pod *v1.Pod, requests string) *v1.Pod {
+	pod.Spec.Containers = []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: list(requests)}}}
 	return pod
 }
 
-// placeholderOf is the placeholder of a slot of the testbed 71fe, not bound yet.
-func placeholderOf(slot, asks string) *v1.Pod {
+// placeholderOf returns the unbound placeholder of a slot of the testbed 71fe.
+func placeholderOf(slot, requests string) *v1.Pod {
 	name := "placeholder-" + strings.ReplaceAll(slot, "/", "-")
 	return asking(&v1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "lab", Name: name, UID: types.UID("uid-" + name),
 		Labels:      map[string]string{slots.LabelRole: slots.RolePlaceholder, slots.LabelTestbedUID: "71fe"},
 		Annotations: map[string]string{slots.AnnotationSlot: slot},
-	}}, asks)
+	}}, requests)
 }
 
 // placeholders adds bound placeholders.
-func (w *world) placeholders(asks string, names ...string) {
+func (w *world) placeholders(requests string, names ...string) {
 	for _, name := range names {
-		g := placeholderOf(name, asks)
+		g := placeholderOf(name, requests)
 		g.Spec.NodeName, _, _ = strings.Cut(name, "/")
 		w.put(g)
 	}
 }
 
-// podOf is a pod of the job's first attempt.
-func podOf(job, name, asks string) *v1.Pod {
+// podOf returns a pod of the job's first attempt.
+func podOf(job, name, requests string) *v1.Pod {
 	return asking(&v1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: name, UID: types.UID("uid-" + name),
 		Labels: map[string]string{
 			slots.LabelRole: slots.RoleSlot, slots.LabelTestbedUID: "71fe", slots.LabelBatchJobUID: "uid-" + job, slots.LabelAttempt: "1",
 		},
-	}}, asks)
+	}}, requests)
 }
 
-// jobOf is a BatchJob with slots of the testbed 71fe that hold so much.
+// jobOf returns a BatchJob with slots of the testbed 71fe of the given size.
 func jobOf(name string, attempt int64, holds string, ids ...string) *unstructured.Unstructured {
 	resources := map[string]any{}
 	for name, q := range list(holds) {
@@ -628,8 +625,8 @@ func jobOf(name string, attempt int64, holds string, ids ...string) *unstructure
 	return o
 }
 
-// shelf is the part of an API server that holds BatchJobs.
-type shelf struct {
+// jobStore is the part of an API server that stores BatchJobs.
+type jobStore struct {
 	mu      sync.Mutex
 	missing error
 	version int
@@ -637,9 +634,9 @@ type shelf struct {
 	watches []*watch.RaceFreeFakeWatcher
 }
 
-func newShelf() *shelf { return &shelf{objects: make(map[string]*unstructured.Unstructured)} }
+func newJobStore() *jobStore { return &jobStore{objects: make(map[string]*unstructured.Unstructured)} }
 
-func (s *shelf) List(metav1.ListOptions) (runtime.Object, error) {
+func (s *jobStore) List(metav1.ListOptions) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.missing != nil {
@@ -653,16 +650,16 @@ func (s *shelf) List(metav1.ListOptions) (runtime.Object, error) {
 	return all, nil
 }
 
-func (s *shelf) Watch(o metav1.ListOptions) (watch.Interface, error) {
+func (s *jobStore) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.SendInitialEvents != nil { // as an API server that does not know it
+	if o.SendInitialEvents != nil { // as an API server without support for it
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil)
 	}
 	if s.missing != nil {
 		return nil, s.missing
 	}
-	// From the version on, as an API server: what came between list and watch is not lost.
+	// From the version on, as an API server: changes between list and watch are not lost.
 	w := watch.NewRaceFreeFake()
 	if o.ResourceVersion != fmt.Sprint(s.version) {
 		for _, known := range s.objects {
@@ -673,7 +670,7 @@ func (s *shelf) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return w, nil
 }
 
-func (s *shelf) put(o *unstructured.Unstructured) {
+func (s *jobStore) put(o *unstructured.Unstructured) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
@@ -689,7 +686,7 @@ func (s *shelf) put(o *unstructured.Unstructured) {
 	}
 }
 
-func (s *shelf) remove(o *unstructured.Unstructured) {
+func (s *jobStore) remove(o *unstructured.Unstructured) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
@@ -700,8 +697,8 @@ func (s *shelf) remove(o *unstructured.Unstructured) {
 	}
 }
 
-// lose has the API server answer everything with an error, nil for no longer.
-func (s *shelf) lose(err error) {
+// lose makes the API server answer everything with an error; nil ends that.
+func (s *jobStore) lose(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.missing = err

@@ -18,7 +18,7 @@ import (
 
 func lab(name string) testbed.Name { return testbed.Name{Namespace: "lab", Name: name} }
 
-// slots are those with these positions on one node.
+// slots returns the slots at these positions on one node.
 func slots(positions ...int) []slot.ID {
 	var ids []slot.ID
 	for _, p := range positions {
@@ -27,7 +27,7 @@ func slots(positions ...int) []slot.ID {
 	return ids
 }
 
-// queued is a scheduling of the name that queues jobs; they are named by it.
+// queued returns a scheduling of this name that queues jobs, which are named after it.
 func queued(name string, age int, jobs ...string) claim.Scheduling {
 	s := claim.Scheduling{
 		Precedence: claim.Precedence{Created: epoch.Add(-time.Duration(age) * time.Hour), Name: lab(name)},
@@ -49,10 +49,10 @@ func release(table *claim.Table, jobUID string) {
 	table.Claims = slices.DeleteFunc(slices.Clone(table.Claims), func(c claim.Claim) bool { return c.JobUID == jobUID })
 }
 
-// offer is the slots of a testbed, and those of them that are free.
+// offer is the slots of a testbed, all and the free ones.
 type offer struct{ all, free []slot.ID }
 
-// granted grants, and spells what is granted as job:positions.
+// granted grants, and returns the result as job:positions.
 func granted(t *testing.T, table *claim.Table, of offer, all ...claim.Scheduling) []string {
 	t.Helper()
 	claims, err := table.Grant(all, of.all, of.free, epoch)
@@ -90,19 +90,19 @@ func TestGrantInOrder(t *testing.T) {
 	}
 }
 
-// An earlier scheduling's next job keeps what it counts on from those behind it, unless
-// the whole testbed would not do for it.
+// An earlier scheduling's next job keeps the slots of its earmark from later schedulings, unless it
+// would not fit the whole testbed.
 func TestEarmarks(t *testing.T) {
 	large, small := queued("large", 2, "l", "l", "l"), queued("small", 1, "s")
 	held := claim.Claim{JobUID: "x", Slots: slots(0)}
 	if got := granted(t, newTable("", held), both(0, 1, 2), large, small); got != nil {
-		t.Errorf("granted %v beside one that waits for all three", got)
+		t.Errorf("got %v beside one that waits for all three", got)
 	}
 	if got := granted(t, newTable("", held), both(0, 1, 2, 3, 4), large, small); !slices.Equal(got, []string{"l:123", "s:4"}) {
 		t.Errorf("granted %v", got)
 	}
 	if got := granted(t, newTable("", held), both(0, 1), large, small); !slices.Equal(got, []string{"s:1"}) {
-		t.Errorf("granted %v beside one that is too large", got)
+		t.Errorf("got %v beside one that is too large", got)
 	}
 
 	placed := queued("placed", 2)
@@ -111,7 +111,7 @@ func TestEarmarks(t *testing.T) {
 	if got := granted(t, newTable("", held), both(0, 1, 2), placed, small); !slices.Equal(got, []string{"s:1"}) {
 		t.Errorf("granted %v", got)
 	}
-	placed.Request.Placements[0].Slots = slots(1, 7) // a slot that is gone
+	placed.Request.Placements[0].Slots = slots(1, 7) // the slot no longer exists
 	if got := granted(t, newTable("", held), both(0, 1, 2), placed, small); !slices.Equal(got, []string{"s:1"}) {
 		t.Errorf("granted %v", got)
 	}
@@ -127,12 +127,12 @@ func TestExclusive(t *testing.T) {
 	table := newTable("")
 	of := both(0, 1, 2)
 	if got := granted(t, table, of, first, alone, last); !slices.Equal(got, []string{"f:0"}) || table.ExclusiveFor != "" {
-		t.Errorf("granted %v, exclusive for %q", got, table.ExclusiveFor)
+		t.Errorf("got %v, exclusive for %q", got, table.ExclusiveFor)
 	}
 	delete(first.JobUIDs, lab("f"))
 	release(table, "uid-f")
 	if got := granted(t, table, of, first, alone, last); !slices.Equal(got, []string{"a1:0", "a2:1"}) || table.ExclusiveFor != "alone" {
-		t.Errorf("granted %v, exclusive for %q", got, table.ExclusiveFor)
+		t.Errorf("got %v, exclusive for %q", got, table.ExclusiveFor)
 	}
 	release(table, "uid-a1")
 	release(table, "uid-a2")
@@ -140,13 +140,13 @@ func TestExclusive(t *testing.T) {
 	before := queued("before", 9, "b")
 	before.Priority = 100
 	if got := granted(t, table, of, first, alone, last, before); got != nil {
-		t.Errorf("granted %v to others while one has the testbed alone", got)
+		t.Errorf("got %v for others while one has the testbed exclusively", got)
 	}
 	table.ExclusiveFor = ""
 	if got := granted(t, table, of, first, alone, last); !slices.Equal(got, []string{"l:0"}) {
 		t.Errorf("granted %v", got)
 	}
-	// One that cannot be served takes no lock, one that can only wait does.
+	// A scheduling that cannot be served takes no lock, one that only has to wait does.
 	large := queued("large", 9, "x", "x", "x")
 	large.Exclusive = true
 	if got := granted(t, newTable(""), both(0, 1), large, last); !slices.Equal(got, []string{"l:0"}) {
@@ -154,11 +154,11 @@ func TestExclusive(t *testing.T) {
 	}
 	table = newTable("")
 	if got := granted(t, table, offer{slots(0, 1, 2), slots(0)}, large, last); got != nil || table.ExclusiveFor != "large" {
-		t.Errorf("granted %v, exclusive for %q", got, table.ExclusiveFor)
+		t.Errorf("got %v, exclusive for %q", got, table.ExclusiveFor)
 	}
 }
 
-// A list that names a slot twice, or one that is claimed, claims nothing twice.
+// A list with a slot twice, or with a claimed slot, claims nothing twice.
 func TestGrantTwice(t *testing.T) {
 	held := claim.Claim{JobUID: "x", Slots: slots(1)}
 	table := newTable("", held)
@@ -195,7 +195,7 @@ func TestGrantRefuses(t *testing.T) {
 	}
 }
 
-// Claims that contradict each other are refused.
+// Contradictory claims are refused.
 func TestGrantRefusesClaims(t *testing.T) {
 	for name, bad := range map[string][][]claim.Claim{
 		"Claim.JobUID": {{{}}, {{JobUID: "a"}, {JobUID: "a"}}},
@@ -224,13 +224,13 @@ func TestAcquire(t *testing.T) {
 		applicants []claim.Applicant
 		want       []bool
 	}{
-		"the older one":              {[]claim.Applicant{applicant("a", 0, 1, "x", "y"), applicant("b", 0, 2, "y")}, []bool{false, true}},
-		"the more important one":     {[]claim.Applicant{applicant("a", 1, 1, "x", "y"), applicant("b", 0, 2, "y")}, []bool{true, false}},
-		"the first by name":          {[]claim.Applicant{applicant("b", 0, 1, "x"), applicant("a", 0, 1, "x")}, []bool{false, true}},
-		"all or nothing":             {[]claim.Applicant{applicant("a", 0, 2, "x", "busy"), applicant("b", 0, 1, "z")}, []bool{false, true}},
-		"who waits is not robbed":    {[]claim.Applicant{applicant("a", 0, 3, "busy", "x"), applicant("b", 0, 2, "x", "y"), applicant("c", 0, 1, "y")}, []bool{false, false, false}},
-		"those without a common job": {[]claim.Applicant{applicant("a", 0, 2, "x"), applicant("b", 0, 1, "y", "y")}, []bool{true, true}},
-		"nobody":                     {nil, []bool{}},
+		"the older one":                        {[]claim.Applicant{applicant("a", 0, 1, "x", "y"), applicant("b", 0, 2, "y")}, []bool{false, true}},
+		"the more important one":               {[]claim.Applicant{applicant("a", 1, 1, "x", "y"), applicant("b", 0, 2, "y")}, []bool{true, false}},
+		"the first by name":                    {[]claim.Applicant{applicant("b", 0, 1, "x"), applicant("a", 0, 1, "x")}, []bool{false, true}},
+		"all or nothing":                       {[]claim.Applicant{applicant("a", 0, 2, "x", "busy"), applicant("b", 0, 1, "z")}, []bool{false, true}},
+		"jobs of a waiting applicant are kept": {[]claim.Applicant{applicant("a", 0, 3, "busy", "x"), applicant("b", 0, 2, "x", "y"), applicant("c", 0, 1, "y")}, []bool{false, false, false}},
+		"those without a common job":           {[]claim.Applicant{applicant("a", 0, 2, "x"), applicant("b", 0, 1, "y", "y")}, []bool{true, true}},
+		"nobody":                               {nil, []bool{}},
 	} {
 		if got := claim.Acquire(tt.applicants, ready); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
@@ -238,10 +238,9 @@ func TestAcquire(t *testing.T) {
 	}
 }
 
-// Whatever comes later, the oldest scheduling that the testbed could serve waits only for
-// what was claimed when it became the oldest: nobody is granted anything before it has all
-// its jobs, so nobody starves.
-func TestNobodyStarves(t *testing.T) {
+// Whatever comes later, the oldest scheduling that the testbed could serve waits only for slots claimed
+// before it became the oldest: no other gets a grant before it has all its jobs, so none starves.
+func TestNoStarvation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range 200 {
 		table := newTable("")
@@ -264,7 +263,7 @@ func TestNobodyStarves(t *testing.T) {
 		oldest, before := "", make(map[string]bool)
 		for round := 0; served < 12; round++ {
 			if round > 400 {
-				t.Fatalf("served %d in %d rounds; first is %+v, claims %+v", served, round, all[0], table.Claims)
+				t.Fatalf("got %d served in %d rounds; first %+v, claims %+v", served, round, all[0], table.Claims)
 			}
 			for len(all) < 4 {
 				arrive()
@@ -272,7 +271,7 @@ func TestNobodyStarves(t *testing.T) {
 			granted(t, table, both(0, 1, 2, 3, 4, 5), all...)
 			claims := table.Claims
 			if len(claims) == 0 {
-				t.Fatalf("nothing is granted to %+v on an empty testbed", all)
+				t.Fatalf("got no grant for %+v on an empty testbed", all)
 			}
 			first, others := &all[0], make(map[string]bool)
 			for _, c := range claims {
@@ -287,7 +286,7 @@ func TestNobodyStarves(t *testing.T) {
 			if waits := len(claims)-len(others) < len(first.JobUIDs); waits {
 				for uid := range others {
 					if !before[uid] {
-						t.Fatalf("%s is granted slots while %+v waits", uid, first)
+						t.Fatalf("%s got slots while %+v waits", uid, first)
 					}
 				}
 			}

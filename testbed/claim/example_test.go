@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Two schedulings on three slots: the older one's second job waits for two, so the
-// younger one does not get the last.
+// Two schedulings share three slots: the older one's second job waits for two, so the younger one does
+// not get the last.
 func ExampleTable_Grant() {
 	name := func(n string) testbed.Name { return testbed.Name{Namespace: "lab", Name: n} }
 	old := claim.Scheduling{
@@ -44,7 +44,7 @@ func ExampleTable_Grant() {
 	// 2 <nil>
 }
 
-// Two schedulings want job b: the older one gets it with the other that it wants.
+// Two schedulings want job b: the older one gets it with its other job.
 func ExampleAcquire() {
 	name := func(n string) testbed.Name { return testbed.Name{Namespace: "lab", Name: n} }
 	fmt.Println(claim.Acquire([]claim.Applicant{

@@ -19,7 +19,7 @@ var steps = flag.Int("steps", 30000, "steps of TestModel")
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// store is what an API server keeps of a testbed: a write with an old version fails.
+// store is the API server's record of a testbed: a write with an old version fails.
 type store struct {
 	version   int
 	claims    []claim.Claim
@@ -35,20 +35,20 @@ func (s *store) write(version int, claims []claim.Claim, exclusive string) bool 
 	return true
 }
 
-// leader is a controller that believes it is the only one.
+// leader is a controller that assumes it is the only one.
 type leader struct {
 	table   *claim.Table
 	version int
 }
 
-// world is the schedulings and slots of a model, and who looks after them.
+// world is the schedulings and slots of a model, and their controllers.
 type world struct {
 	t       testing.TB
 	rng     *rand.Rand
 	now     time.Time
 	store   store
 	leaders [2]leader
-	nodes   []bool // by number, whether the node is there; two slots each
+	nodes   []bool // whether the node of this number exists, with two slots
 	broken  map[slot.ID]bool
 	serial  int
 	all     []claim.Scheduling
@@ -62,14 +62,14 @@ func newWorld(t testing.TB, rng *rand.Rand) *world {
 	return w
 }
 
-// restart makes a leader's table anew from what is stored.
+// restart rebuilds a leader's table from the store.
 func (w *world) restart(i int) {
 	w.t.Helper()
 	table := &claim.Table{Claims: slices.Clone(w.store.claims), ExclusiveFor: w.store.exclusive}
 	w.leaders[i] = leader{table: table, version: w.store.version}
 }
 
-// slots are those of the nodes that are there, and those among them that are free.
+// slots returns the slots of the existing nodes, all and the free ones.
 func (w *world) slots() (all, free []slot.ID) {
 	for position := range 2 {
 		for n, there := range w.nodes {
@@ -117,7 +117,7 @@ func (w *world) arrive() {
 	w.all = append(w.all, s)
 }
 
-// grant has a leader grant and store, and compares with the twin.
+// grant lets a leader grant and store, and compares with the reference.
 func (w *world) grant(i int) {
 	w.t.Helper()
 	l := &w.leaders[i]
@@ -133,7 +133,7 @@ func (w *world) grant(i int) {
 	w.put(i)
 }
 
-// same reports whether the claims are the same: cmp.Equal takes most of a million steps.
+// same reports whether the claims are equal: cmp.Equal would dominate a million steps.
 func same(a, b []claim.Claim) bool {
 	return slices.EqualFunc(a, b, func(a, b claim.Claim) bool {
 		return a.JobUID == b.JobUID && a.Job == b.Job && a.SchedulingUID == b.SchedulingUID &&
@@ -141,7 +141,7 @@ func same(a, b []claim.Claim) bool {
 	})
 }
 
-// put stores a leader's table; an old leader's write fails, and it starts anew.
+// put stores a leader's table; an old leader's write fails, and it restarts.
 func (w *world) put(i int) {
 	w.t.Helper()
 	l := &w.leaders[i]
@@ -152,10 +152,10 @@ func (w *world) put(i int) {
 	w.restart(i)
 }
 
-// end releases a job of the stored ones, which has run or is to run again.
+// end releases one of the stored jobs, which has run or will run again.
 func (w *world) end(i int) {
 	w.t.Helper()
-	w.leaders[i].version = -1 // whatever it has granted and not stored is lost
+	w.leaders[i].version = -1 // its unstored grants are lost
 	w.restart(i)
 	if len(w.store.claims) == 0 {
 		return
@@ -171,7 +171,7 @@ func (w *world) end(i int) {
 	w.put(i)
 }
 
-// leave takes out a scheduling none of whose jobs has a claim.
+// leave removes a scheduling without claimed jobs.
 func (w *world) leave(i int) {
 	w.t.Helper()
 	if len(w.all) == 0 {
@@ -219,18 +219,18 @@ func (w *world) step() {
 	w.check()
 }
 
-// check holds what is stored to what must always be.
+// check checks the invariants of the store.
 func (w *world) check() {
 	owner := make(map[slot.ID]string, 8)
 	for i, c := range w.store.claims {
 		for _, id := range c.Slots {
 			if other, twice := owner[id]; twice {
-				w.t.Fatalf("%v is claimed by %s and %s", id, other, c.JobUID)
+				w.t.Fatalf("%v: got claims by %s and %s", id, other, c.JobUID)
 			}
 			owner[id] = c.JobUID
 		}
 		if w.store.exclusive != "" && c.SchedulingUID != w.store.exclusive {
-			w.t.Fatalf("%s has the testbed alone, beside %+v", w.store.exclusive, c)
+			w.t.Fatalf("%s has the testbed exclusively, beside %+v", w.store.exclusive, c)
 		}
 		if i > 0 && w.store.claims[i-1].Since.After(c.Since) {
 			w.t.Fatal("the claims are not sorted")
@@ -238,8 +238,8 @@ func (w *world) check() {
 	}
 }
 
-// TestModel has two leaders grant, release, crash and write late while schedulings and
-// nodes come and go. Each grant is the naive twin's.
+// TestModel lets two leaders grant, release, crash and write late while schedulings and nodes come and
+// go. Each grant equals the reference's.
 func TestModel(t *testing.T) {
 	const life = 2000
 	for seed := range (*steps + life - 1) / life {
@@ -314,7 +314,7 @@ func naiveGrant(claims []claim.Claim, exclusive string, all []claim.Scheduling, 
 	}
 }
 
-// first returns the scheduling that is served next.
+// first returns the scheduling to be served next.
 func first(all []claim.Scheduling, served map[string]bool) *claim.Scheduling {
 	var best *claim.Scheduling
 	for i := range all {
@@ -331,8 +331,8 @@ func first(all []claim.Scheduling, served map[string]bool) *claim.Scheduling {
 	return best
 }
 
-// nextJob returns a job that starts and its slots; or, ok with none, that one waits for
-// the slots given; or that nothing is left that could ever start.
+// nextJob returns a job that starts and its slots; or, ok without slots, that a job waits for the
+// returned ones; or that no remaining job can ever start.
 func nextJob(s *claim.Scheduling, free, all []slot.ID, left func(*claim.Scheduling, testbed.Name) bool) (name testbed.Name, ids, keeps []slot.ID, ok bool) {
 	waits, found := false, false
 	for _, p := range s.Request.Placements {

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Two jobs of two pods each in turn, on three slots: the second has to wait.
+// Two jobs alternate with two pods each, on three slots: the second has to wait.
 func ExamplePlan() {
 	crawler, pi := testbed.Name{Namespace: "lab", Name: "crawler"}, testbed.Name{Namespace: "lab", Name: "pi"}
 	request := claim.Request{Queue: []testbed.Name{crawler, pi, crawler, pi}}
@@ -23,7 +23,7 @@ func ExamplePlan() {
 	// lab/pi needs 2, counts on [b/0]
 }
 
-// A job that no testbed of this size could run is named at once.
+// A job that fits no testbed of this size is named at once.
 func ExampleFeasible() {
 	large := testbed.Name{Namespace: "lab", Name: "large"}
 	blocked, _ := claim.Feasible(claim.Request{Queue: []testbed.Name{large, large}}, nil, []slot.ID{{Node: "a"}})

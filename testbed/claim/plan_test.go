@@ -43,7 +43,7 @@ func indexes(ids []slot.ID) []int {
 	return out
 }
 
-// result is what claim.Plan returns.
+// result is the result of claim.Plan.
 type result struct {
 	Submit  []claim.Placement
 	Blocked *claim.Blocked
@@ -58,8 +58,8 @@ func plan(t testing.TB, r claim.Request, submitted map[testbed.Name]bool, free [
 	return result{submit, blocked}
 }
 
-// TestThesisCases replays the four cases by which the thesis' program tests its queue:
-// the slots of one job, by the queue, the free slots and what has been submitted.
+// TestThesisCases replays the four test cases of the thesis' program: a job's slots, by the queue, the
+// free slots and the submitted jobs.
 func TestThesisCases(t *testing.T) {
 	type look struct {
 		free      []int
@@ -94,7 +94,7 @@ func TestThesisCases(t *testing.T) {
 			[]int{2, 1, 1, 2, 1, 2, 1, 2, 2},
 			[]look{
 				{free: all, job: 2},
-				{free: all, job: 1}, // job2 before it stops it
+				{free: all, job: 1}, // job2, before job1 is stopped by it
 			},
 		},
 		"simpleTest": {
@@ -114,11 +114,11 @@ func TestThesisCases(t *testing.T) {
 				}
 			}
 			if !slices.Equal(planned, l.want) {
-				t.Errorf("%s, %d: job%d is submitted to %v, want %v", name, i, l.job, planned, l.want)
+				t.Errorf("%s, %d: job%d: got slots %v, want %v", name, i, l.job, planned, l.want)
 			}
 		}
 	}
-	// What the thesis' program waits for without a word is said at once.
+	// Requests for which the thesis' program waits silently are refused at once.
 	blocked, err := claim.Feasible(claim.Request{Queue: jobs(2, 1, 1, 2, 1, 2, 1, 2, 2)}, nil, slots(all...))
 	if err != nil || blocked == nil || blocked.Job != job(2) || blocked.Needs != 9 {
 		t.Errorf("%+v, %v", blocked, err)
@@ -147,7 +147,7 @@ func TestPlan(t *testing.T) {
 				Blocked: &claim.Blocked{Job: job(2), Needs: 3, Earmark: slots(5, 7)},
 			},
 		},
-		"an earmark leaves the rest": {
+		"an earmark does not use the rest": {
 			claim.Request{Queue: jobs(1, 2, 2, 1, 1)}, set(2), slots(0, 1),
 			result{Blocked: &claim.Blocked{Job: job(1), Needs: 3, Earmark: slots(0, 1)}},
 		},
@@ -156,7 +156,7 @@ func TestPlan(t *testing.T) {
 			claim.Request{Placements: abc}, nil, slots(1, 2, 3),
 			result{Blocked: &claim.Blocked{Job: job(1), Needs: 2, Earmark: slots(1)}},
 		},
-		"strict goes as far as it can": {
+		"strict starts what it can": {
 			claim.Request{Placements: abc}, nil, slots(0, 1, 2, 3),
 			result{
 				Submit:  []claim.Placement{place(1, 0, 1), place(2, 2)},
@@ -170,7 +170,7 @@ func TestPlan(t *testing.T) {
 				Blocked: &claim.Blocked{Job: job(1), Needs: 2},
 			},
 		},
-		"relaxed, of what is left": {
+		"relaxed, with the remaining slots": {
 			claim.Request{Placements: abc, Relaxed: true}, set(1, 2), slots(3),
 			result{
 				Submit:  []claim.Placement{place(4, 3)},
@@ -217,7 +217,7 @@ func TestFeasible(t *testing.T) {
 		"one after the other":        {claim.Request{Queue: jobs(1, 1, 1, 2, 2, 2, 3)}, nil, ""},
 		"too large":                  {claim.Request{Queue: jobs(1, 2, 2, 2, 2)}, nil, "job2"},
 		"too much in between":        {claim.Request{Queue: jobs(1, 2, 2, 1)}, nil, "job1"},
-		"which has started":          {claim.Request{Queue: jobs(1, 2, 2, 1)}, set(1), ""},
+		"already started":            {claim.Request{Queue: jobs(1, 2, 2, 1)}, set(1), ""},
 		"strict, one after another":  {claim.Request{Placements: []claim.Placement{{job(1), slots(0, 1)}, {job(2), slots(1)}}}, nil, ""},
 		"a slot that does not exist": {claim.Request{Placements: []claim.Placement{{job(1), slots(0, 1)}, {job(2), slots(3)}, {job(3), slots(0)}}}, nil, "job2"},
 	} {
@@ -233,7 +233,7 @@ func TestFeasible(t *testing.T) {
 	}
 }
 
-// naivePlan takes one job at a time, and numbers the queue and the slots anew for each.
+// naivePlan takes one job at a time, and numbers the queue and the slots again for each.
 func naivePlan(r claim.Request, submitted map[testbed.Name]bool, free []slot.ID) (started []claim.Placement, blocked testbed.Name) {
 	done := make(map[testbed.Name]bool)
 	for name := range submitted {
@@ -286,7 +286,7 @@ func naivePlan(r claim.Request, submitted map[testbed.Name]bool, free []slot.ID)
 	}
 }
 
-// random makes a request, what is submitted, and what is free.
+// random returns a request, the submitted jobs, and the free slots.
 func random(rng *rand.Rand) (claim.Request, map[testbed.Name]bool, []slot.ID) {
 	var r claim.Request
 	if rng.IntN(2) == 0 {
@@ -310,14 +310,14 @@ func random(rng *rand.Rand) (claim.Request, map[testbed.Name]bool, []slot.ID) {
 	return r, submitted, free
 }
 
-func TestPlanAgainstTwin(t *testing.T) {
+func TestPlanEqualsNaive(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 12))
 	for range 20000 {
 		check(t, rng)
 	}
 }
 
-// check compares a plan with the twin's, and holds it to what a plan must be.
+// check compares a plan with the reference's, and checks its invariants.
 func check(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	r, submitted, free := random(rng)
@@ -331,10 +331,10 @@ func check(t *testing.T, rng *rand.Rand) {
 		is = got.Blocked.Job
 	}
 	if is != blocked {
-		t.Fatalf("%+v, submitted %v, free %v: blocked is %v, want %v", r, submitted, indexes(free), is, blocked)
+		t.Fatalf("%+v, submitted %v, free %v: got blocked %v, want %v", r, submitted, indexes(free), is, blocked)
 	}
-	// What is left does not let anything else start, and the blocked one starts as soon
-	// as its earmark is made up to what it needs.
+	// The remaining slots start nothing else, and the blocked job starts as soon as its earmark is
+	// filled up.
 	left := slices.Clone(free)
 	now := make(map[testbed.Name]bool)
 	for name := range submitted {
@@ -345,7 +345,7 @@ func check(t *testing.T, rng *rand.Rand) {
 		left = slices.DeleteFunc(left, func(id slot.ID) bool { return slices.Contains(p.Slots, id) })
 	}
 	if again := plan(t, r, now, left); len(again.Submit) > 0 {
-		t.Fatalf("planned again: %+v", again.Submit)
+		t.Fatalf("planned again: got %+v", again.Submit)
 	}
 	if b := got.Blocked; b != nil && b.Needs > 0 {
 		for _, id := range b.Earmark {
@@ -354,7 +354,7 @@ func check(t *testing.T, rng *rand.Rand) {
 			}
 		}
 		if len(b.Earmark) >= b.Needs {
-			t.Fatalf("all that it needs is free: %+v", b)
+			t.Fatalf("blocked although all it needs is free: %+v", b)
 		}
 		enough := slices.Clone(b.Earmark)
 		if len(r.Queue) > 0 {
@@ -370,7 +370,7 @@ func check(t *testing.T, rng *rand.Rand) {
 		}
 		then := plan(t, r, now, enough)
 		if len(then.Submit) == 0 || len(r.Queue) > 0 && then.Submit[0].Job != b.Job {
-			t.Fatalf("%+v does not start with %v: %+v", b, enough, then)
+			t.Fatalf("%+v with %v free did not start: %+v", b, enough, then)
 		}
 	}
 }
@@ -382,7 +382,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-func TestPlanLeavesInputsAlone(t *testing.T) {
+func TestPlanDoesNotModifyInputs(t *testing.T) {
 	r := claim.Request{Placements: []claim.Placement{{Job: job(1), Slots: slots(0, 1)}}}
 	free := slots(0, 1)
 	got := plan(t, r, nil, free)

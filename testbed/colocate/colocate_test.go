@@ -21,13 +21,13 @@ func refused(t *testing.T, err error, name string) {
 	t.Helper()
 	var fe *field.Error
 	if !errors.As(err, &fe) || !errors.Is(err, testbed.ErrInvalid) || fe.Field != name {
-		t.Errorf("error %v, want a *field.Error of %s", err, name)
+		t.Errorf("got error %v, want a *field.Error of %s", err, name)
 	}
 }
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(b)) }
 
-// The moments are those of the two passes over all runs, in whatever parts they came.
+// The moments equal those of two passes over all runs, for any partition of them.
 func TestCellMoments(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -55,7 +55,7 @@ func TestCellMoments(t *testing.T) {
 			sd = math.Sqrt(squares / float64(len(all)-1))
 		}
 		if got.Count != len(all) || !near(got.Mean, mean) || math.Abs(got.Squares-squares) > 1e-6*(1+squares) || math.Abs(got.SD()-sd) > 1e-6*(1+sd) {
-			t.Fatalf("%+v, sd %g; want %d runs of %g, %g, sd %g", got, got.SD(), len(all), mean, squares, sd)
+			t.Fatalf("got %+v, sd %g; want %d runs of %g, %g, sd %g", got, got.SD(), len(all), mean, squares, sd)
 		}
 		if err := got.Validate(); err != nil {
 			t.Fatal(err)
@@ -106,7 +106,7 @@ func TestCellText(t *testing.T) {
 		written, err := json.Marshal(got)
 		var back colocate.Cell
 		if err != nil || json.Unmarshal(written, &back) != nil || back != want {
-			t.Errorf("%s is written as %s and read as %+v", text, written, back)
+			t.Errorf("%s: got text %s, decoded %+v", text, written, back)
 		}
 	}
 	for _, text := range []string{
@@ -146,7 +146,7 @@ func TestParseRow(t *testing.T) {
 func TestMatrix(t *testing.T) {
 	var m colocate.Matrix
 	if row := m.Row("a"); row == nil || len(row) != 0 || m.At("a", "b") != (colocate.Cell{}) {
-		t.Errorf("an empty matrix has %v", row)
+		t.Errorf("empty matrix: got %v", row)
 	}
 	for _, x := range []float64{2, 4} {
 		if err := m.Add("a", "b", x); err != nil {
@@ -161,7 +161,7 @@ func TestMatrix(t *testing.T) {
 	row := m.Row("a")
 	row["b"] = colocate.Cell{}
 	if m.At("a", "b").Count != 2 {
-		t.Error("Row is no copy")
+		t.Error("Row is not a copy")
 	}
 	row["b"] = colocate.Cell{Count: 1, Mean: 9}
 	if err := m.Set("b", row); err != nil {
@@ -169,7 +169,7 @@ func TestMatrix(t *testing.T) {
 	}
 	row["b"] = colocate.Cell{}
 	if m.At("b", "b").Mean != 9 {
-		t.Error("Set keeps what it is given")
+		t.Error("Set retains its argument")
 	}
 }
 
@@ -196,7 +196,7 @@ func TestNext(t *testing.T) {
 	if want := []string{"ab", "ac", "bc", "ab", "ac", "bc"}; !slices.Equal(order, want) {
 		t.Errorf("%v, want %v", order, want)
 	}
-	// The less sampled of both directions counts.
+	// The less sampled direction counts.
 	add("a", "b", 5)
 	add("a", "c", 1)
 	add("c", "a", 1)
@@ -210,7 +210,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// random is a matrix of run times, some of which are not known, some alike.
+// random returns a matrix of run times, some unknown, some equal.
 func random(rng *rand.Rand, jobs []string, unknown float64) *colocate.Matrix {
 	m := &colocate.Matrix{}
 	for _, a := range jobs {
@@ -235,7 +235,7 @@ func names(n int) []string {
 	return jobs
 }
 
-// value judges a pairing by what the run times say.
+// value rates a pairing by the run times.
 func value(m *colocate.Matrix, pairs []colocate.Pair) (unknown int, longest, sum float64) {
 	count := func(c colocate.Cell) {
 		if c.Count == 0 {
@@ -277,21 +277,21 @@ func holdToPairing(t *testing.T, m *colocate.Matrix, jobs []string, p colocate.P
 		if pair.B != "" {
 			of = append(of, pair.B)
 		} else if i != len(p.Pairs)-1 {
-			t.Fatalf("one alone in the middle of %v", p.Pairs)
+			t.Fatalf("got a single job in the middle of %v", p.Pairs)
 		}
 	}
 	slices.Sort(of)
 	want := slices.Sorted(slices.Values(jobs))
 	if !slices.Equal(of, want) || len(p.Pairs) != (len(jobs)+1)/2 {
-		t.Fatalf("%v is no pairing of %v", p.Pairs, jobs)
+		t.Fatalf("%v is not a pairing of %v", p.Pairs, jobs)
 	}
 	if unknown, longest, sum := value(m, p.Pairs); unknown != p.Unknown || longest != p.Longest || sum != p.Sum {
-		t.Fatalf("%+v is worth %d, %g, %g", p, unknown, longest, sum)
+		t.Fatalf("%+v: want value %d, %g, %g", p, unknown, longest, sum)
 	}
 }
 
-// TestPlanAgainstAll compares the plan with all pairings there are.
-func TestPlanAgainstAll(t *testing.T) {
+// TestPlanIsOptimal compares the plan with all pairings.
+func TestPlanIsOptimal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 2))
 	for range 600 {
 		jobs := names(rng.IntN(9))
@@ -314,14 +314,14 @@ func TestPlanAgainstAll(t *testing.T) {
 			}
 		})
 		if got.Unknown != unknown || got.Longest != longest || got.Sum != sum {
-			t.Fatalf("%+v, the best is %d, %g, %g", got, unknown, longest, sum)
+			t.Fatalf("got %+v, want %d, %g, %g", got, unknown, longest, sum)
 		}
 		greedy, err := m.Greedy(jobs)
 		if err != nil {
 			t.Fatal(err)
 		}
 		holdToPairing(t, m, jobs, greedy)
-		// The twin of greedy: of all pairings the first, by what each first job takes.
+		// The reference of greedy: of all pairings the first, by the run time of each first job.
 		if want := naiveGreedy(m, jobs); greedy.Exact || !slices.Equal(greedy.Pairs, want) {
 			t.Fatalf("%v, want %v", greedy.Pairs, want)
 		}
@@ -347,8 +347,8 @@ func naiveGreedy(m *colocate.Matrix, jobs []string) []colocate.Pair {
 	return append([]colocate.Pair{{A: jobs[0], B: rest[0]}}, naiveGreedy(m, left)...)
 }
 
-// Three CPU-bound and three idle jobs: greedy puts two CPU-bound ones together if the idle
-// ones are given away before, the exact plan never does.
+// With three CPU-bound and three idle jobs, greedy pairs two CPU-bound ones if it uses the idle ones
+// first; the exact plan never does.
 func TestGreedyIsWorse(t *testing.T) {
 	var m colocate.Matrix
 	jobs := []string{"cpu1", "cpu2", "cpu3", "idle1", "idle2", "idle3"}
@@ -373,7 +373,7 @@ func TestGreedyIsWorse(t *testing.T) {
 	}
 }
 
-// As many as are planned exactly, and one more.
+// The largest exactly planned number of jobs, and one more.
 func TestPlanOfMany(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for _, n := range []int{colocate.MostExact - 1, colocate.MostExact, colocate.MostExact + 1} {
@@ -385,7 +385,7 @@ func TestPlanOfMany(t *testing.T) {
 		}
 		holdToPairing(t, m, jobs, plan)
 		if plan.Exact != (n <= colocate.MostExact) {
-			t.Errorf("%d jobs are planned exactly: %v", n, plan.Exact)
+			t.Errorf("%d jobs: got an exact plan %v", n, plan.Exact)
 		}
 		greedy, _ := m.Greedy(jobs)
 		if plan.Unknown > greedy.Unknown || plan.Unknown == greedy.Unknown && plan.Longest > greedy.Longest {
@@ -394,7 +394,7 @@ func TestPlanOfMany(t *testing.T) {
 	}
 }
 
-// Of equal pairings it is the first by name, in whatever order the jobs are given.
+// Of equal pairings it is the first by name, for any order of the jobs.
 func TestPlanOfEquals(t *testing.T) {
 	m := &colocate.Matrix{}
 	for _, a := range names(4) {
@@ -420,7 +420,7 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// FuzzRow: what is read is written and read again alike.
+// FuzzRow: a decoded row is encoded and decoded again the same.
 func FuzzRow(f *testing.F) {
 	for _, text := range []string{`{"a":"24 (16)"}`, `[{"a":{"count":2,"mean":1.5,"squares":0.5}},{"a":"1 (1)"}]`, `{}`, `[`} {
 		f.Add([]byte(text))
@@ -432,7 +432,7 @@ func FuzzRow(f *testing.F) {
 		}
 		var m colocate.Matrix
 		if err := m.Set("job", row); err != nil {
-			t.Fatalf("%s is read as %v: %v", data, row, err)
+			t.Fatalf("%s: got decoded %v: %v", data, row, err)
 		}
 		text, err := json.Marshal(row)
 		if err != nil {
@@ -445,7 +445,7 @@ func FuzzRow(f *testing.F) {
 	})
 }
 
-// FuzzCell: what is read is a cell that runs can have led to.
+// FuzzCell: a decoded cell is one that runs can have led to.
 func FuzzCell(f *testing.F) {
 	f.Add("24 (16)")
 	f.Add("1e300 (1)")

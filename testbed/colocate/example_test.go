@@ -6,7 +6,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
-// Rows as the thesis' program keeps them, the pair to profile next, and both plans.
+// Rows in the format of the thesis' program give the next pair to profile, and both plans.
 func Example() {
 	var m colocate.Matrix
 	for job, data := range map[string]string{

@@ -1,6 +1,6 @@
 package colocate
 
-// What tests of the package outside of it look at.
+// Exports for tests outside the package.
 
 var (
 	ParseCell = parseCell

@@ -15,8 +15,8 @@ import (
 // Of 2n jobs there are (2n−1)!! pairings, of 2n−1 as many.
 func TestSurveyCounts(t *testing.T) {
 	for n, want := range map[int]int{1: 1, 2: 1, 3: 3, 4: 3, 5: 15, 6: 15, 8: 105, 10: 945, 12: 10395} {
-		asked := map[colocate.Pair]int{}
-		s, err := colocate.NewSurvey(names(n), func(p colocate.Pair) (float64, error) { asked[p]++; return 1, nil })
+		calls := map[colocate.Pair]int{}
+		s, err := colocate.NewSurvey(names(n), func(p colocate.Pair) (float64, error) { calls[p]++; return 1, nil })
 		if err != nil || s.Pairings != want || s.Best != 1 || s.Mean != 1 || s.Worst != 1 {
 			t.Errorf("%d jobs: %+v, error %v, want %d", n, s, err, want)
 		}
@@ -24,20 +24,19 @@ func TestSurveyCounts(t *testing.T) {
 		if n%2 == 1 {
 			pairs += n // each alone
 		}
-		for pair, times := range asked {
+		for pair, times := range calls {
 			if times != 1 {
-				t.Errorf("%v was asked %d times", pair, times)
+				t.Errorf("%v: got %d calls", pair, times)
 			}
 		}
-		if len(asked) != pairs {
-			t.Errorf("%d jobs: %d pairs were asked, want %d", n, len(asked), pairs)
+		if len(calls) != pairs {
+			t.Errorf("%d jobs: got %d pairs, want %d", n, len(calls), pairs)
 		}
 	}
 }
 
-// The naive twin draws up every order of the jobs, takes two after two, and counts each
-// pairing once.
-func TestSurveyAgainstPermutations(t *testing.T) {
+// The naive reference lists every order of the jobs, takes two after two, and counts each pairing once.
+func TestSurveyEqualsPermutations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := 1; n <= 7; n++ {
 		jobs, seconds := names(n), map[colocate.Pair]float64{}
@@ -114,7 +113,7 @@ func TestSurveyRefuses(t *testing.T) {
 
 func ExampleNewSurvey() {
 	cores := map[string]float64{"render": 1, "train": 1, "crawl": .1, "poll": .1}
-	// Beside each other on one core, jobs of ten seconds take as long as both want.
+	// Beside each other on one core, jobs of ten seconds take as long as both together.
 	beside := func(p colocate.Pair) (float64, error) { return 10 * max(1, cores[p.A]+cores[p.B]), nil }
 	s, err := colocate.NewSurvey([]string{"render", "train", "crawl", "poll"}, beside)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// A job that has been granted a slot, and what a controller does for it until it runs.
+// A job has a slot, and a controller acts for it until it runs.
 func ExampleStepJob() {
 	now := time.Unix(0, 0)
 	o := lifecycle.JobObserved{Wanted: true, Claimed: true, Finalizer: true, Check: lifecycle.Valid}
@@ -38,7 +38,7 @@ func ExampleStepJob() {
 	// Running
 }
 
-// A scheduling of one job that may be had.
+// A scheduling has one available job.
 func ExampleStepScheduling() {
 	o := lifecycle.SchedulingObserved{
 		Members: []lifecycle.Member{{Job: testbed.Name{Namespace: "lab", Name: "crawler"}, Exists: true}},

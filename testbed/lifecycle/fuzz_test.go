@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
-// FuzzText: what is read is written alike.
+// FuzzText: a parsed text is written the same.
 func FuzzText(f *testing.F) {
 	for _, text := range []string{"Ready", "Acquiring", "Succeeded", "", "ready"} {
 		f.Add([]byte(text))
@@ -24,19 +24,19 @@ func FuzzText(f *testing.F) {
 				continue
 			}
 			if text := v.String(); text != string(data) && len(data) > 0 {
-				t.Errorf("%q is written as %q", data, text)
+				t.Errorf("%q: got text %q", data, text)
 			}
 		}
 	})
 }
 
-// FuzzJob has a job live through observations of chance, its own state stored between.
+// FuzzJob drives a job with random observations, storing its state in between.
 func FuzzJob(f *testing.F) {
 	f.Add(uint64(1), uint64(2))
 	f.Fuzz(func(t *testing.T, a, b uint64) { chance(t, rand.New(rand.NewPCG(a, b)), 60) })
 }
 
-func TestJobOfChance(t *testing.T) {
+func TestRandomJob(t *testing.T) {
 	for seed := range uint64(300) {
 		chance(t, rand.New(rand.NewPCG(seed, 3)), 60)
 	}

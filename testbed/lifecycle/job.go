@@ -44,7 +44,7 @@ type Job struct {
 	// a job that is Ready and has none.
 	Scheduling    testbed.Name
 	SchedulingUID string
-	// Request is set by whoever grants slots, on a job in the queue that has none.
+	// Request is set by the controller that grants slots, on a job in the queue that has none.
 	Request *Request
 	// Retries counts the failed runs that were followed by another since the scheduling
 	// has the job; the next is not before NotBefore.

@@ -20,10 +20,10 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// maxRuns is how many runs a job remembers.
+// maxRuns is the number of runs that a job keeps.
 const maxRuns = 50
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -44,7 +44,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// alike compares; go-cmp, which can say what differs, is slow where nothing does.
+// alike compares; go-cmp, which describes differences, is slow for equal values.
 func alike(t *testing.T, what string, want, got any) {
 	t.Helper()
 	if !reflect.DeepEqual(want, got) {
@@ -54,11 +54,10 @@ func alike(t *testing.T, what string, want, got any) {
 
 var twoSlots = []slot.ID{{Node: "a"}, {Node: "b"}}
 
-// since is when the run under way of a stored job was submitted.
+// since is when the current run of a stored job was submitted.
 var since = epoch.Add(-time.Minute)
 
-// stored is a job in the state; one that waits in the queue has a request that is none,
-// fresh or spent.
+// stored returns a job in the state; one in the queue has no request, a fresh one or a spent one.
 func stored(state lifecycle.JobState, request string) lifecycle.Job {
 	j := lifecycle.Job{State: state, SchedulingUID: "s", Scheduling: testbed.Name{Namespace: "lab", Name: "s"}}
 	run := lifecycle.Run{Request: lifecycle.Request{Attempt: 1, Slots: twoSlots}, Submitted: since}
@@ -82,12 +81,12 @@ func stored(state lifecycle.JobState, request string) lifecycle.Job {
 	return j
 }
 
-// The values of each thing that is observed.
+// The values of each observed property.
 var (
 	holds = []string{"wanted", "unwanted", "deleted"}
 	apps  = []string{"absent", "lost", "pending", "active", "succeeded", "ended", "leaving", "another"}
 	pods  = []string{"none", "bound", "running", "lingering"}
-	// variants are what is observed besides: c claimed, l late, r a retry left.
+	// variants are further observations: c claimed, l late, r a retry left.
 	variants = []string{"", "c", "l", "r", "cl", "cr", "lr", "clr"}
 )
 
@@ -147,7 +146,7 @@ func spell(j lifecycle.Job, actions []lifecycle.JobAction) string {
 	return text
 }
 
-// each calls f with all that can be observed of a job in each state.
+// each calls f with all possible observations of a job in each state.
 func each(f func(line string, state lifecycle.JobState, variant string, o lifecycle.JobObserved, now time.Time)) {
 	for state := lifecycle.Ready; state <= lifecycle.Releasing; state++ {
 		requests := []string{""}
@@ -170,8 +169,8 @@ func each(f func(line string, state lifecycle.JobState, variant string, o lifecy
 	}
 }
 
-// TestJobStates keeps what each state becomes by each observation, and which state each
-// other can become in one step.
+// TestJobStates records what each state becomes by each observation, and which states can become
+// another in one step.
 func TestJobStates(t *testing.T) {
 	var trace strings.Builder
 	var last string
@@ -221,8 +220,8 @@ func TestJobStates(t *testing.T) {
 	golden(t, "job-pairs.golden", trace.String())
 }
 
-// A step on what a step returned changes nothing and asks for the same; and whatever is
-// observed, slots are freed only if nothing can be in them.
+// A second step after a step changes nothing and requests the same; and for any observation, slots are
+// freed only if nothing can be in them.
 func TestJobStepTwice(t *testing.T) {
 	each(func(line string, _ lifecycle.JobState, variant string, o lifecycle.JobObserved, now time.Time) {
 		for _, check := range []lifecycle.Check{lifecycle.Unchecked, lifecycle.Valid, lifecycle.Invalid, lifecycle.Unavailable} {
@@ -244,8 +243,8 @@ func holdToRules(t *testing.T, what string, o lifecycle.JobObserved, now time.Ti
 	alike(t, what+": the input was modified", given, o)
 	o.Stored = j
 	again, same := lifecycle.StepJob(o, now)
-	alike(t, what+": a second step changes", j, again)
-	alike(t, what+": a second step asks for", actions, same)
+	alike(t, what+": state after a second step", j, again)
+	alike(t, what+": actions of a second step", actions, same)
 	open := 0
 	for _, r := range j.Runs {
 		if r.Outcome == lifecycle.Open {
@@ -254,14 +253,14 @@ func holdToRules(t *testing.T, what string, o lifecycle.JobObserved, now time.Ti
 	}
 	underWay := j.State == lifecycle.Submitted || j.State == lifecycle.Scheduled || j.State == lifecycle.Running
 	if open > 1 || underWay != (open == 1) {
-		t.Fatalf("%s: %d open runs in state %v", what, open, j.State)
+		t.Fatalf("%s: got %d open runs in state %v", what, open, j.State)
 	}
 	for _, a := range actions {
 		switch a.Op {
 		case lifecycle.FreeSlots:
 			gone := o.Application.Phase == lifecycle.Absent || o.Application.Phase == lifecycle.Succeeded || o.Application.Phase == lifecycle.Ended
 			if o.Pods.Live > 0 || !gone || underWay {
-				t.Fatalf("%s: slots are freed in state %v with %+v and %+v", what, j.State, o.Application, o.Pods)
+				t.Fatalf("%s: slots freed in state %v with %+v and %+v", what, j.State, o.Application, o.Pods)
 			}
 		case lifecycle.CreateApplication:
 			if o.Application.Phase != lifecycle.Absent || a.Attempt != j.Request.Attempt {
@@ -269,7 +268,7 @@ func holdToRules(t *testing.T, what string, o lifecycle.JobObserved, now time.Ti
 			}
 		case lifecycle.RemoveJobFinalizer:
 			if o.Claimed || o.Pods.Live > 0 || o.Application.Phase != lifecycle.Absent {
-				t.Fatalf("%s: it goes and leaves %+v", what, o)
+				t.Fatalf("%s: the job ended but left %+v", what, o)
 			}
 		}
 	}
@@ -314,8 +313,8 @@ func (l *life) after(d time.Duration, what string, change func(o *lifecycle.JobO
 	}
 }
 
-// TestJobLife keeps a job's life: a run that succeeds, one that is tried again, one that
-// is cancelled, and what is found by who was away.
+// TestJobLife records a job's life: a run that succeeds, one that is retried, one that is cancelled,
+// and what a controller finds after an absence.
 func TestJobLife(t *testing.T) {
 	l := &life{t: t, now: epoch}
 	type O = lifecycle.JobObserved
@@ -397,7 +396,7 @@ func TestJobLife(t *testing.T) {
 	golden(t, "job-life.golden", l.trace.String())
 }
 
-// Who was away finds the application ended, and takes its own times.
+// A controller that was away finds the application ended, and uses its own times.
 func TestJobSkipsStates(t *testing.T) {
 	j := lifecycle.Job{
 		State: lifecycle.Submitted, SchedulingUID: "s", Request: &lifecycle.Request{Slots: twoSlots, Attempt: 3},
@@ -417,28 +416,28 @@ func TestJobSkipsStates(t *testing.T) {
 	}
 }
 
-// What the state golden does not vary.
+// TestJobObservations covers what the state golden does not vary.
 func TestJobObservations(t *testing.T) {
 	for name, tt := range map[string]struct {
 		state, request string
 		change         func(*lifecycle.JobObserved)
 		want           string
 	}{
-		"the finalizer comes first":   {"InQueue", "fresh", func(o *lifecycle.JobObserved) { o.Finalizer = false }, "Submitted add-finalizer create wake"},
-		"not on what is going":        {"InQueue", "", func(o *lifecycle.JobObserved) { o.Finalizer, o.Deleting, o.Claimed = false, true, true }, "Releasing free-slots"},
-		"an unchecked job is checked": {"InQueue", "", func(o *lifecycle.JobObserved) { o.Check = lifecycle.Unchecked }, "InQueue check"},
-		"an invalid one fails":        {"InQueue", "", func(o *lifecycle.JobObserved) { o.Check, o.Problem = lifecycle.Invalid, "SlotTooSmall" }, "Failed(SlotTooSmall)"},
-		"an unavailable one waits":    {"InQueue", "", func(o *lifecycle.JobObserved) { o.Check = lifecycle.Unavailable }, "InQueue"},
-		"a refused one fails":         {"Submitted", "", func(o *lifecycle.JobObserved) { o.Fault = "Forbidden" }, "Failed(Forbidden)"},
-		"or is tried again":           {"Submitted", "", func(o *lifecycle.JobObserved) { o.Fault, o.RetryLimit = "Forbidden", 2 }, "InQueue(Forbidden) wake"},
-		"but not for ever":            {"Submitted", "", func(o *lifecycle.JobObserved) { o.Fault, o.RetryLimit, o.Stored.Retries = "Forbidden", 2, 2 }, "Failed(Forbidden)"},
-		"fewer pods than slots":       {"Submitted", "", func(o *lifecycle.JobObserved) { o.Pods = lifecycle.Pods{Expected: 1, Bound: 1} }, "Scheduled create wake"},
-		"an application ends for nothing": {"Running", "", func(o *lifecycle.JobObserved) {
+		"the finalizer is added first": {"InQueue", "fresh", func(o *lifecycle.JobObserved) { o.Finalizer = false }, "Submitted add-finalizer create wake"},
+		"not on a deleted job":         {"InQueue", "", func(o *lifecycle.JobObserved) { o.Finalizer, o.Deleting, o.Claimed = false, true, true }, "Releasing free-slots"},
+		"an unchecked job is checked":  {"InQueue", "", func(o *lifecycle.JobObserved) { o.Check = lifecycle.Unchecked }, "InQueue check"},
+		"an invalid one fails":         {"InQueue", "", func(o *lifecycle.JobObserved) { o.Check, o.Problem = lifecycle.Invalid, "SlotTooSmall" }, "Failed(SlotTooSmall)"},
+		"an unavailable one waits":     {"InQueue", "", func(o *lifecycle.JobObserved) { o.Check = lifecycle.Unavailable }, "InQueue"},
+		"a refused one fails":          {"Submitted", "", func(o *lifecycle.JobObserved) { o.Fault = "Forbidden" }, "Failed(Forbidden)"},
+		"or is retried":                {"Submitted", "", func(o *lifecycle.JobObserved) { o.Fault, o.RetryLimit = "Forbidden", 2 }, "InQueue(Forbidden) wake"},
+		"but not without limit":        {"Submitted", "", func(o *lifecycle.JobObserved) { o.Fault, o.RetryLimit, o.Stored.Retries = "Forbidden", 2, 2 }, "Failed(Forbidden)"},
+		"fewer pods than slots":        {"Submitted", "", func(o *lifecycle.JobObserved) { o.Pods = lifecycle.Pods{Expected: 1, Bound: 1} }, "Scheduled create wake"},
+		"an application ends without effect": {"Running", "", func(o *lifecycle.JobObserved) {
 			o.Application = lifecycle.Application{UID: "a", Attempt: 1, Phase: lifecycle.Ended}
 		}, "Failed(ApplicationFailed)"},
-		"a timeout of its own":    {"Submitted", "", func(o *lifecycle.JobObserved) { o.SubmitTimeout = time.Minute }, "Failed(SubmitTimeout)"},
+		"its own submitTimeout":   {"Submitted", "", func(o *lifecycle.JobObserved) { o.SubmitTimeout = time.Minute }, "Failed(SubmitTimeout)"},
 		"a state without its run": {"Running", "", func(o *lifecycle.JobObserved) { o.Stored.Runs = nil }, "Ready"},
-		"it is gone":              {"Ready", "", func(o *lifecycle.JobObserved) { o.Deleting, o.Wanted = true, false }, "Ready remove-finalizer"},
+		"it is deleted":           {"Ready", "", func(o *lifecycle.JobObserved) { o.Deleting, o.Wanted = true, false }, "Ready remove-finalizer"},
 		"without our finalizer":   {"Ready", "", func(o *lifecycle.JobObserved) { o.Deleting, o.Wanted, o.Finalizer = true, false, false }, "Ready"},
 	} {
 		var state lifecycle.JobState
@@ -454,19 +453,19 @@ func TestJobObservations(t *testing.T) {
 	}
 }
 
-// What a step takes back: a scheduling that is not there, a request whose run has ended.
-func TestJobForgets(t *testing.T) {
+// A step resets a missing scheduling, and a request whose run has ended.
+func TestJobResets(t *testing.T) {
 	o, now := observed(stored(lifecycle.Ready, ""), "unwanted", "absent", "none", "")
 	if j, _ := lifecycle.StepJob(o, now); j.SchedulingUID != "" || j.Scheduling != (testbed.Name{}) {
-		t.Errorf("ready, but held by %+v", j)
+		t.Errorf("got %+v of a ready job", j)
 	}
 	o, now = observed(stored(lifecycle.InQueue, "spent"), "wanted", "absent", "none", "")
 	if j, _ := lifecycle.StepJob(o, now); j.Request != nil {
-		t.Errorf("keeps %+v, whose run has ended", j.Request)
+		t.Errorf("got request %+v, whose run has ended", j.Request)
 	}
 	o, now = observed(stored(lifecycle.InQueue, "spent"), "wanted", "absent", "none", "c")
 	if j, _ := lifecycle.StepJob(o, now); j.Request == nil {
-		t.Error("its request is gone before its claim, and would be made again of that")
+		t.Error("the request was dropped before its claim, and would be created again from it")
 	}
 }
 
@@ -479,7 +478,7 @@ func TestJobDelay(t *testing.T) {
 	}
 }
 
-// Of many runs the last are kept, and attempts are never numbered alike.
+// Of many runs the last are kept, and attempts have unique numbers.
 func TestJobForgetsOldRuns(t *testing.T) {
 	var j lifecycle.Job
 	for i := range 2 * maxRuns {
@@ -492,7 +491,7 @@ func TestJobForgetsOldRuns(t *testing.T) {
 		j, _ = lifecycle.StepJob(lifecycle.JobObserved{Stored: j, Wanted: true, Fault: "x"}, epoch)
 	}
 	if len(j.Runs) != maxRuns || j.Runs[0].Attempt != maxRuns+1 || j.Run() != nil {
-		t.Errorf("%d runs from %d", len(j.Runs), j.Runs[0].Attempt)
+		t.Errorf("got %d runs from %d", len(j.Runs), j.Runs[0].Attempt)
 	}
 }
 
@@ -500,19 +499,19 @@ func TestText(t *testing.T) {
 	for s := lifecycle.Ready; s <= lifecycle.Releasing; s++ {
 		var back lifecycle.JobState
 		if text := []byte(s.String()); back.UnmarshalText(text) != nil || back != s {
-			t.Errorf("%v is read as %v", s, back)
+			t.Errorf("%v: got decoded %v", s, back)
 		}
 	}
 	for s := lifecycle.New; s <= lifecycle.Released; s++ {
 		var back lifecycle.SchedulingState
 		if text := []byte(s.String()); back.UnmarshalText(text) != nil || back != s {
-			t.Errorf("%v is read as %v", s, back)
+			t.Errorf("%v: got decoded %v", s, back)
 		}
 	}
 	for o := lifecycle.Open; o <= lifecycle.RunCancelled; o++ {
 		var back lifecycle.Outcome
 		if text := []byte(o.String()); back.UnmarshalText(text) != nil || back != o {
-			t.Errorf("%v is read as %v", o, back)
+			t.Errorf("%v: got decoded %v", o, back)
 		}
 	}
 	s := lifecycle.Running

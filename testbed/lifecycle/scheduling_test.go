@@ -22,7 +22,7 @@ var kinds = []struct {
 	{"lacking", lifecycle.Member{Exists: true}, false},
 	{"unknown", lifecycle.Member{}, false},
 	{"deleted", lifecycle.Member{}, true},
-	{"made anew", lifecycle.Member{Exists: true}, true},
+	{"recreated", lifecycle.Member{Exists: true}, true},
 	{"held", lifecycle.Member{Exists: true, Held: true}, true},
 	{"queued", lifecycle.Member{Exists: true, Held: true, State: lifecycle.InQueue}, true},
 	{"claiming", lifecycle.Member{Exists: true, Held: true, State: lifecycle.InQueue, Claimed: true}, true},
@@ -35,7 +35,7 @@ var kinds = []struct {
 	{"releasing", lifecycle.Member{Exists: true, Held: true, State: lifecycle.Releasing}, true},
 }
 
-// wants vary what is observed besides: e each is confirmed, s stop on failure, d deleting.
+// wants vary further observations: e each is confirmed, s stop on failure, d deleting.
 var wants = []string{"", "e", "s", "d", "es", "ed", "sd", "esd"}
 
 func observedScheduling(state lifecycle.SchedulingState, a, b int, want string) lifecycle.SchedulingObserved {
@@ -74,7 +74,7 @@ func spellScheduling(s lifecycle.Scheduling, actions []lifecycle.SchedulingActio
 	return text
 }
 
-// TestSchedulingStates keeps what each state becomes with each two jobs.
+// TestSchedulingStates records what each state becomes with each two jobs.
 func TestSchedulingStates(t *testing.T) {
 	var trace strings.Builder
 	for state := lifecycle.New; state <= lifecycle.Released; state++ {
@@ -109,7 +109,7 @@ func TestSchedulingStates(t *testing.T) {
 	golden(t, "scheduling-states.golden", trace.String())
 }
 
-// A step on what a step returned changes nothing and asks for the same.
+// A second step after a step changes nothing and requests the same.
 func TestSchedulingStepTwice(t *testing.T) {
 	hour := time.Hour
 	for state := lifecycle.New; state <= lifecycle.Released; state++ {
@@ -134,8 +134,8 @@ func TestSchedulingStepTwice(t *testing.T) {
 					alike(t, what+": the input was modified", given, o)
 					o.Stored = s
 					again, same := lifecycle.StepScheduling(o, epoch)
-					alike(t, what+": a second step changes", s, again)
-					alike(t, what+": a second step asks for", actions, same)
+					alike(t, what+": state after a second step", s, again)
+					alike(t, what+": actions of a second step", actions, same)
 				}
 			}
 		}
@@ -169,7 +169,7 @@ func (c *course) after(d time.Duration, what string, change func()) {
 	}
 }
 
-// TestSchedulingCourse keeps the courses of three schedulings.
+// TestSchedulingCourse records the courses of three schedulings.
 func TestSchedulingCourse(t *testing.T) {
 	name := func(n string) testbed.Name { return testbed.Name{Namespace: "lab", Name: n} }
 	c := &course{t: t, now: epoch}
@@ -252,7 +252,7 @@ func TestSchedulingCourse(t *testing.T) {
 	golden(t, "scheduling-course.golden", c.trace.String())
 }
 
-// One that failed has the testbed alone until nothing of it is in a slot.
+// A failed scheduling keeps the testbed exclusively until none of its jobs is in a slot.
 func TestSchedulingUnlocks(t *testing.T) {
 	for want, m := range map[string]lifecycle.Member{
 		"Failed":        {Exists: true, Held: true, State: lifecycle.Failed, Claimed: true},
@@ -268,9 +268,8 @@ func TestSchedulingUnlocks(t *testing.T) {
 	}
 }
 
-// Two schedulings each of which adds a job that the other has: both complete once what
-// they have has ended, whoever has the testbed alone lets go of it, and when one is gone
-// the other has the job.
+// Two schedulings each add a job that the other has: both complete once their own jobs have ended, an
+// exclusive one releases the testbed, and once one is deleted the other gets the job.
 func TestSchedulingsThatWaitForEachOther(t *testing.T) {
 	name := func(n string) testbed.Name { return testbed.Name{Namespace: "lab", Name: n} }
 	member := func(n string, s lifecycle.JobState, held bool) lifecycle.Member {
@@ -295,9 +294,9 @@ func TestSchedulingsThatWaitForEachOther(t *testing.T) {
 	two.Members = []lifecycle.Member{member("b", lifecycle.Failed, true), member("a", lifecycle.Completed, false)}
 	two.Stored = step(two, epoch, "Completed")
 	if got := two.Lacking(); !slices.Equal(got, []testbed.Name{name("a")}) {
-		t.Errorf("applies for %v", got)
+		t.Errorf("got applications for %v", got)
 	}
-	two.Members[1].State, two.Turn = lifecycle.Ready, true // the first is gone
+	two.Members[1].State, two.Turn = lifecycle.Ready, true // the first is deleted
 	two.Stored = step(two, epoch, "Completed acquire:a")
 	two.Members[1].Held, two.Holds = true, 2
 	two.Stored = step(two, epoch, "Submitting")
@@ -305,7 +304,7 @@ func TestSchedulingsThatWaitForEachOther(t *testing.T) {
 	two.Stored = step(two, epoch, "Submitting submit:a")
 	two.Members[1].State = lifecycle.Running
 	step(two, epoch, "AwaitingCompletion")
-	lost := two // what was stored last is from before
+	lost := two // the last stored state is older
 	lost.Stored.State = lifecycle.SchedulingCompleted
 	step(lost, epoch, "AwaitingCompletion")
 	two.Members[1].State = lifecycle.Completed
@@ -316,18 +315,18 @@ func TestSchedulingsThatWaitForEachOther(t *testing.T) {
 		two.Stored.State = state
 		two.Members[1] = member("c", lifecycle.Ready, false)
 		if got := two.Lacking(); got != nil {
-			t.Errorf("%v applies for %v", state, got)
+			t.Errorf("%v: got applications for %v", state, got)
 		}
 	}
 	two.Stored.State, two.Deleting = lifecycle.Acquiring, true
 	if got := two.Lacking(); got != nil {
-		t.Errorf("one that goes applies for %v", got)
+		t.Errorf("deleted scheduling: got applications for %v", got)
 	}
 }
 
-// Two schedulings of the same jobs, each of which reserved both and got one, as two
-// controllers have decided at once: what either got runs, then it waits no more. What the
-// other has it may still have when that one is gone, but nothing that was deleted.
+// Two schedulings of the same jobs each reserved both and got one, as two controllers decided
+// concurrently: whatever either got runs, then it waits no longer. It may get the other's job once that
+// scheduling is gone, but no job that was deleted.
 func TestSchedulingsThatStartEachOthersJobs(t *testing.T) {
 	name := func(n string) testbed.Name { return testbed.Name{Namespace: "lab", Name: n} }
 	begun := func(s lifecycle.JobState) lifecycle.Member {
@@ -347,7 +346,7 @@ func TestSchedulingsThatStartEachOthersJobs(t *testing.T) {
 	for _, s := range []lifecycle.JobState{lifecycle.Submitted, lifecycle.Scheduled, lifecycle.Running} {
 		step(begun(s), lifecycle.Running, "Acquiring")
 	}
-	// What never had slots it can give back: it waits for both.
+	// Jobs that never had slots can be released: it waits for both.
 	refused := begun(lifecycle.Failed)
 	refused.Begun = false
 	step(refused, lifecycle.Running, "Acquiring")
@@ -362,7 +361,7 @@ func TestSchedulingsThatStartEachOthersJobs(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := o.Lacking(); !slices.Equal(got, []testbed.Name{name("b")}) {
-		t.Errorf("it applies for %v", got)
+		t.Errorf("got applications for %v", got)
 	}
 	o.Turn = true // the other is gone
 	step(begun(lifecycle.Completed), lifecycle.Ready, "Completed acquire:b")
@@ -374,7 +373,7 @@ func TestSchedulingsThatStartEachOthersJobs(t *testing.T) {
 	}
 }
 
-// While it waits for a job that was added, each is confirmed all the same.
+// Each job is confirmed, also while the scheduling waits for a job that was added.
 func TestSchedulingConfirmsWhileItWaits(t *testing.T) {
 	o := observedScheduling(lifecycle.Acquiring, 8, 5, "e") // submitted, queued
 	o.Stored.Started, o.Turn = since, false
@@ -388,9 +387,9 @@ func TestSchedulingConfirmsWhileItWaits(t *testing.T) {
 	}
 }
 
-// One that goes has the testbed alone until its jobs are ready, and lets go of it before
+// A deleted scheduling keeps the testbed exclusively until its jobs are ready, and releases it before
 // it is gone.
-func TestSchedulingUnlocksAsItGoes(t *testing.T) {
+func TestDeletedSchedulingUnlocks(t *testing.T) {
 	for _, state := range []lifecycle.SchedulingState{lifecycle.Acquiring, lifecycle.Submitting, lifecycle.SchedulingFailed, lifecycle.SchedulingReleasing} {
 		o := observedScheduling(state, 10, 10, "d") // running
 		o.Exclusive = true
@@ -406,7 +405,7 @@ func TestSchedulingUnlocksAsItGoes(t *testing.T) {
 	}
 }
 
-// The scheduling's own times, and the jobs that it has had.
+// The scheduling's own times, and the jobs that it had.
 func TestSchedulingRecord(t *testing.T) {
 	o := observedScheduling(lifecycle.Acquiring, 5, 5, "")
 	o.Stored = lifecycle.Scheduling{State: lifecycle.Acquiring, Acquired: []testbed.Name{{Namespace: "lab", Name: "x"}}}
@@ -423,10 +422,10 @@ func TestSchedulingRecord(t *testing.T) {
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Error(diff)
 	}
-	// An extension does not start the clock anew.
+	// An extension does not restart the clock.
 	o.Stored = lifecycle.Scheduling{State: lifecycle.Acquiring, Started: since}
 	if s, _ = lifecycle.StepScheduling(o, epoch); !s.Started.Equal(since) {
-		t.Errorf("started at %v", s.Started)
+		t.Errorf("got start %v", s.Started)
 	}
 	if got := lifecycle.SchedulingState(99).String(); got != "99" {
 		t.Error(got)

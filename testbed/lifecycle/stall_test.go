@@ -8,15 +8,15 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
-// running is a job whose run has run since epoch with both its pods.
+// running returns a job that has run since epoch with both its pods.
 func running() lifecycle.JobObserved {
 	o, _ := observed(stored(lifecycle.Running, ""), "wanted", "active", "running", "c")
 	o.Stored.Runs[0].Application = "app"
 	return o
 }
 
-// follow steps the job every minute for so long as things stay as they are, and returns when
-// it left the state Running, 0 if it did not.
+// follow steps the job every minute for a span of constant observations, and returns when it left the
+// state Running, 0 if it did not.
 func follow(o *lifecycle.JobObserved, span time.Duration) time.Duration {
 	for after := time.Duration(0); after <= span; after += time.Minute {
 		o.Stored, _ = lifecycle.StepJob(*o, epoch.Add(after))
@@ -27,8 +27,8 @@ func follow(o *lifecycle.JobObserved, span time.Duration) time.Duration {
 	return 0
 }
 
-// A run whose application or pods are gone in any way fails after the bound and gives its
-// slots back; one that makes progress runs on for as long as it likes.
+// A run without its application or pods fails after the limit and releases its slots; one that makes
+// progress runs as long as it needs.
 func TestRunWithoutProgressFails(t *testing.T) {
 	none := func(o *lifecycle.JobObserved) { o.Pods.Alive, o.Pods.Live = 0, 0 }
 	month := 30 * 24 * time.Hour
@@ -39,10 +39,10 @@ func TestRunWithoutProgressFails(t *testing.T) {
 	}{
 		"runs on":                          {func(*lifecycle.JobObserved) {}, 0, 0},
 		"one of two pods runs":             {func(o *lifecycle.JobObserved) { o.Pods.Alive, o.Pods.Live = 1, 1 }, 0, 0},
-		"no pod, says that it runs":        {none, 0, 10 * time.Minute},
+		"no pod, reported as running":      {none, 0, 10 * time.Minute},
 		"no pod, pending":                  {func(o *lifecycle.JobObserved) { none(o); o.Application.Phase = lifecycle.Pending }, 0, 10 * time.Minute},
 		"pods, pending":                    {func(o *lifecycle.JobObserved) { o.Application.Phase = lifecycle.Pending }, 0, 10 * time.Minute},
-		"a bound of its own":               {none, 2 * time.Hour, 2 * time.Hour},
+		"its own stallTimeout":             {none, 2 * time.Hour, 2 * time.Hour},
 		"pods ended, its end not reported": {func(o *lifecycle.JobObserved) { none(o); o.Pods.EndedAt = epoch.Add(-time.Hour) }, 0, 10 * time.Minute},
 		"pods ended by a clock ahead":      {func(o *lifecycle.JobObserved) { none(o); o.Pods.EndedAt = epoch.Add(month) }, 0, 10 * time.Minute},
 		"its deletion hangs":               {func(o *lifecycle.JobObserved) { none(o); o.Application.Deleting, o.Application.DeletedAt = true, epoch }, 0, 10 * time.Minute},
@@ -54,7 +54,7 @@ func TestRunWithoutProgressFails(t *testing.T) {
 			o.StallTimeout = test.timeout
 			test.change(&o)
 			if got := follow(&o, month); got != test.want {
-				t.Fatalf("left Running after %v, want %v", got, test.want)
+				t.Fatalf("got left Running after %v, want %v", got, test.want)
 			}
 			if test.want == 0 {
 				return
@@ -67,8 +67,8 @@ func TestRunWithoutProgressFails(t *testing.T) {
 	}
 }
 
-// The bound and what is missing can be read while the run is stalled, the job is looked at
-// again when it ends, and a run that recovers before has all of it again.
+// The status shows the limit and what is missing while the run is stalled, the job is checked again
+// when the limit ends, and a run that recovers before gets a full limit again.
 func TestStalledRunRecovers(t *testing.T) {
 	o := running()
 	o.Pods.Alive, o.Pods.Live, o.Application.State = 0, 0, "RECONCILING: JobManager MISSING"
@@ -93,7 +93,7 @@ func TestStalledRunRecovers(t *testing.T) {
 	}
 }
 
-// Pods end a moment before their application reports it, which is no stall.
+// Pods end shortly before their application reports it, which is no stall.
 func TestEndOfPodsIsNoStall(t *testing.T) {
 	o := running()
 	o.Pods.Alive, o.Pods.Live, o.Pods.EndedAt = 0, 0, epoch
@@ -103,12 +103,12 @@ func TestEndOfPodsIsNoStall(t *testing.T) {
 	}
 	o.Stored = j
 	if j, _ = lifecycle.StepJob(o, actions[0].At); j.StalledSince.IsZero() {
-		t.Error("its end is never reported, and nothing notes that")
+		t.Error("a missing end of the application was not recorded")
 	}
 }
 
-// The slots of a stalled run are free at last although the deletion of its application never
-// completes, as what should complete it is gone; and so is the job, when it is released.
+// The slots of a stalled run are finally freed even if the deletion of its application never completes,
+// since what should complete it is gone; and so is the job, when it is released.
 func TestStuckDeletionKeepsNoSlots(t *testing.T) {
 	for _, wanted := range []bool{true, false} {
 		o := running()
@@ -128,7 +128,7 @@ func TestStuckDeletionKeepsNoSlots(t *testing.T) {
 			return false
 		}
 		if frees(deleted.Add(9 * time.Minute)) {
-			t.Fatal("freed while the application may yet go")
+			t.Fatal("freed while the application may still be deleted")
 		}
 		o.Pods.Live = 1
 		if frees(deleted.Add(time.Hour)) {
@@ -146,8 +146,8 @@ func TestStuckDeletionKeepsNoSlots(t *testing.T) {
 	}
 }
 
-// The slots of a job are free at last although its pods, which are being deleted, stay: on a
-// node that is off nothing completes their deletion. A pod that is not being deleted keeps them.
+// The slots of a job are finally freed although its deleted pods remain: on a node that is off nothing
+// completes their deletion. A pod that is not being deleted keeps them.
 func TestStuckPodsKeepNoSlots(t *testing.T) {
 	for _, state := range []lifecycle.JobState{lifecycle.Completed, lifecycle.Failed, lifecycle.Releasing} {
 		hold := "wanted"
@@ -175,7 +175,7 @@ func TestStuckPodsKeepNoSlots(t *testing.T) {
 		o.Pods.DeletedAt = epoch
 		got, wakes := frees(epoch.Add(19 * time.Minute))
 		if got || !wakes.Equal(epoch.Add(20*time.Minute)) {
-			t.Errorf("%v: before the bound: freed %v, looked at again at %v", state, got, wakes)
+			t.Errorf("%v: before the limit: got freed %v, next check at %v", state, got, wakes)
 		}
 		if got, _ := frees(epoch.Add(20 * time.Minute)); !got {
 			t.Errorf("%v: never freed", state)

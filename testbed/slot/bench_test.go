@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// large is a testbed of n slots, four a node: every third with its placeholder, every third
-// with a pod, every third claimed and still without; a few are not as they should be.
+// large is a testbed of n slots, four per node: a third with placeholders, a third with pods, a third
+// claimed and empty; a few are inconsistent.
 type large struct {
 	config slot.Config
 	nodes  []slot.Node
@@ -30,7 +30,7 @@ func newLarge(b *testing.B, n int) *large {
 		}
 		owner := fmt.Sprint("job-", i/10)
 		switch {
-		case i%97 == 0: // its placeholder is still to be made
+		case i%97 == 0: // its placeholder is missing
 		case i%3 == 0:
 			l.pods = append(l.pods, p)
 		default:
@@ -64,8 +64,7 @@ func (l *large) table(b *testing.B) *slot.Table {
 	return t
 }
 
-// BenchmarkTable builds the whole table from what is observed, lists it and says what is
-// to be done.
+// BenchmarkTable builds the whole table from the observed objects, lists it and returns the actions.
 func BenchmarkTable(b *testing.B) {
 	for _, n := range []int{100, 5000} {
 		b.Run(fmt.Sprint("slots=", n), func(b *testing.B) {
@@ -85,12 +84,12 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// BenchmarkEvent takes in one pod that comes and goes, each with what is to be done.
+// BenchmarkEvent processes one pod that comes and goes, each with its actions.
 func BenchmarkEvent(b *testing.B) {
 	for _, n := range []int{100, 5000} {
 		b.Run(fmt.Sprint("slots=", n), func(b *testing.B) {
 			t := newLarge(b, n).table(b)
-			// What is still to be made is made, as in a testbed at rest.
+			// Missing objects are created first, as in a testbed at rest.
 			var actions []slot.Action
 			actions, _ = t.Diff(epoch.Add(time.Hour))
 			for _, a := range actions {
@@ -116,8 +115,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkClaims takes in the claims of a testbed of which ten slots are claimed more, or fewer,
-// than before.
+// BenchmarkClaims processes the claims of a testbed with ten slots claimed or released.
 func BenchmarkClaims(b *testing.B) {
 	for _, n := range []int{100, 5000} {
 		b.Run(fmt.Sprint("slots=", n), func(b *testing.B) {

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Two nodes, labelled 2 and 10, of two slots each.
+// Two nodes are labelled 2 and 10, with two slots each.
 func Example() {
 	order, _ := slot.NewOrder([]slot.Node{
 		{Name: "big", Label: "10", Positions: slot.First(2)},

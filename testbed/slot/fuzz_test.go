@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// FuzzID: what is read is written alike, and is a slot that there can be.
+// FuzzID: a parsed ID is written the same, and is a possible slot.
 func FuzzID(f *testing.F) {
 	for _, text := range []string{"n/0", "node-1.example/109", "a/b/1", "/1", "n/01"} {
 		f.Add(text)
@@ -26,12 +26,12 @@ func FuzzID(f *testing.F) {
 			t.Errorf("%q is %+v", text, id)
 		}
 		if name := slot.PlaceholderName(text, id); len(name) > 63 {
-			t.Errorf("a placeholder's name of %d bytes", len(name))
+			t.Errorf("got a placeholder's name of %d bytes", len(name))
 		}
 	})
 }
 
-// FuzzRef: what is read as JSON is written as JSON, and read again.
+// FuzzRef: a decoded ref is encoded, and decoded again, the same.
 func FuzzRef(f *testing.F) {
 	for _, text := range []string{"0", `"n/3"`, `"7"`, "-1", `"\u006e/1"`, "1e2"} {
 		f.Add([]byte(text))
@@ -48,7 +48,7 @@ func FuzzRef(f *testing.F) {
 		if err := json.Unmarshal(text, &again); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		// A name that is not UTF-8 is no node's; JSON replaces what is wrong with it.
+		// A name that is not UTF-8 is no node's; JSON replaces the invalid bytes.
 		if again != ref && strings.ToValidUTF8(ref.ID.Node, "") == ref.ID.Node {
 			t.Errorf("%s is %v, then %v", data, ref, again)
 		}
@@ -58,7 +58,7 @@ func FuzzRef(f *testing.F) {
 	})
 }
 
-// FuzzTable has a Table and its naive twin follow events of chance.
+// FuzzTable drives a Table and its naive reference with random events.
 func FuzzTable(f *testing.F) {
 	f.Add(uint64(1), uint64(2))
 	f.Fuzz(func(t *testing.T, a, b uint64) {

@@ -61,13 +61,13 @@ func TestOrder(t *testing.T) {
 		}
 		for i, id := range o.Slots() {
 			if index, ok := o.Index(id); !ok || index != i {
-				t.Errorf("%s: index of %v is %d, %v", name, id, index, ok)
+				t.Errorf("%s: index of %v: got %d, %v", name, id, index, ok)
 			}
 		}
 	}
 }
 
-// Entries i and i+nodes of a queue share a node where nodes have as many slots each.
+// Entries i and i+nodes of a queue share a node if all nodes have equally many slots.
 func TestOrderSharesNodes(t *testing.T) {
 	var nodes []slot.Node
 	for i := range 7 {
@@ -81,7 +81,7 @@ func TestOrderSharesNodes(t *testing.T) {
 	}
 }
 
-// naiveOrder sorts all slots by what the order is defined by, integers as such.
+// naiveOrder sorts all slots by the definition of the order, integers as such.
 func naiveOrder(nodes []slot.Node) []slot.ID {
 	integer := func(label string) *big.Int {
 		for _, r := range label {
@@ -137,7 +137,7 @@ func naiveOrder(nodes []slot.Node) []slot.ID {
 	return ids
 }
 
-func TestOrderAgainstSort(t *testing.T) {
+func TestOrderEqualsSort(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 3))
 	labels := []string{"", "0", "1", "01", "9", "10", "11", "a", "b", "a1", "1a", "99999999999999999999", "Z"}
 	for range 300 {
@@ -167,7 +167,7 @@ func TestOrderAgainstSort(t *testing.T) {
 			}
 		}
 		if left != o.Len() {
-			t.Errorf("nodes are left %d slots, there are %d", left, o.Len())
+			t.Errorf("got %d remaining slots of nodes, want %d", left, o.Len())
 		}
 		if !slices.Equal(nodes, given) {
 			t.Fatal("the nodes were modified")
@@ -186,7 +186,7 @@ func TestOrderCutsNodes(t *testing.T) {
 		t.Errorf("cut %d nodes, %d slots; left %d nodes, %d slots", n, s, len(o.Nodes()), o.Len())
 	}
 	if _, ok := o.NodeID(fmt.Sprint(slot.MaxNodes)); ok {
-		t.Error("a node that was cut off has an ID")
+		t.Error("got an ID of a node that was cut off")
 	}
 }
 
@@ -236,6 +236,6 @@ func TestPositions(t *testing.T) {
 		break
 	}
 	if slot.First(-3).Len() != 0 || slot.First(1000).Len() != slot.MaxPerNode || slot.First(70) == slot.First(71) {
-		t.Error("First is not held to the positions there are")
+		t.Error("First is not limited to the existing positions")
 	}
 }

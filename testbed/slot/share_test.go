@@ -24,23 +24,23 @@ func TestShare(t *testing.T) {
 		change func(old, young, same *slot.Tenant)
 		want   []lost
 	}{
-		"the oldest has it, then the first by name": {
+		"the oldest gets it, then the first by name": {
 			func(*slot.Tenant, *slot.Tenant, *slot.Tenant) {},
 			[]lost{nil, {"n1": old.Name}, {"n2": old.Name}},
 		},
-		"but who is there stays": {
+		"a present one keeps it": {
 			func(_, young, same *slot.Tenant) { young.Holds, same.Holds = []string{"n1", "n9"}, []string{"n2"} },
 			[]lost{{"n1": young.Name, "n2": same.Name}, nil, nil},
 		},
-		"until it has left, though it is not wanted there": {
+		"until it has left, even if unwanted": {
 			func(_, young, _ *slot.Tenant) { young.Nodes, young.Holds = []string{"n3"}, []string{"n1"} },
 			[]lost{{"n1": young.Name}, nil, {"n2": old.Name}},
 		},
-		"shared ones share with shared ones": {
+		"shared ones share": {
 			func(old, young, _ *slot.Tenant) { old.Shared, young.Shared = true, true },
 			[]lost{nil, nil, {"n2": old.Name}},
 		},
-		"and not with an exclusive one that is there": {
+		"and not with a present exclusive one": {
 			func(old, young, _ *slot.Tenant) { old.Shared, young.Holds = true, []string{"n1"} },
 			[]lost{{"n1": young.Name}, nil, {"n2": old.Name}},
 		},
@@ -56,9 +56,9 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// No node is two testbeds' unless both share, or another's that has something there and
-// does not; none that is wanted and empty is nobody's, and the order of the testbeds
-// changes nothing.
+// No node belongs to two testbeds unless both share it, nor to one while another that does not share
+// has something on it; each wanted and empty node is assigned, and the order of the testbeds does not
+// matter.
 func TestShareProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for range 500 {
@@ -98,7 +98,7 @@ func TestShareProperties(t *testing.T) {
 				}
 			}
 			if wanted > 0 && leaving == 0 && given == 0 || exclusive > 0 && (given > 1 || held > 0 && held == leaving) {
-				t.Fatalf("%s: wanted by %d, held by %d, left by %d, given to %d, %d exclusive: %+v", node, wanted, held, leaving, given, exclusive, tenants)
+				t.Fatalf("%s: got wanted by %d, held by %d, left by %d, assigned to %d, %d exclusive: %+v", node, wanted, held, leaving, given, exclusive, tenants)
 			}
 		}
 		slices.Reverse(tenants)

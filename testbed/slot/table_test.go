@@ -14,9 +14,9 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// story tells a Table what happens, and writes down what it answers.
+// story drives a Table, and records its answers.
 type story struct {
 	t     *testing.T
 	table *slot.Table
@@ -83,7 +83,7 @@ func (s *story) claims(claims ...slot.Claim) {
 	}
 }
 
-// TestGolden keeps what a Table says in the life of a small testbed.
+// TestGolden records a Table's answers during the life of a small testbed.
 func TestGolden(t *testing.T) {
 	s := &story{t: t, table: slot.NewTable(), now: epoch}
 	a, b := slot.Node{Name: "a", Label: "1", Positions: slot.First(2)}, slot.Node{Name: "b", Label: "2", Positions: slot.First(1)}
@@ -138,7 +138,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// What is refused changes nothing.
+// A refused input changes nothing.
 func TestTableRefuses(t *testing.T) {
 	s := &story{t: t, table: slot.NewTable(), now: epoch}
 	s.configure("1", false, slot.Node{Name: "a", Positions: slot.First(2)})
@@ -152,7 +152,7 @@ func TestTableRefuses(t *testing.T) {
 	}
 }
 
-// A claimed slot is left empty for a while, and the zero Config has no slots.
+// A claimed slot stays empty for a while, and the zero Config has no slots.
 func TestTableConfig(t *testing.T) {
 	table := slot.NewTable()
 	id := slot.ID{Node: "a"}
@@ -162,10 +162,10 @@ func TestTableConfig(t *testing.T) {
 	}
 	table.Configure(config, epoch)
 	if actions, again := table.Diff(epoch.Add(time.Second)); len(actions) != 0 || !again.Equal(epoch.Add(2*time.Second)) {
-		t.Errorf("%v, again at %v", actions, again)
+		t.Errorf("got %v, again at %v", actions, again)
 	}
 	if actions, again := table.Diff(epoch.Add(2 * time.Second)); len(actions) != 1 || !again.IsZero() {
-		t.Errorf("%v, again at %v", actions, again)
+		t.Errorf("got %v, again at %v", actions, again)
 	}
 	table.Configure(slot.Config{}, epoch)
 	if s, ok := table.Slot(id); !ok || s.State != slot.Retiring || s.NodeID != -1 {

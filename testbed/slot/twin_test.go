@@ -15,12 +15,12 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// naive is a Table that keeps what it was given and works everything out each time.
+// naive is a Table that keeps its inputs and recomputes everything each time.
 type naive struct {
 	config slot.Config
 	pods   map[string]slot.Pod
 	claims []slot.Claim
-	// empty is since when a slot has been seen without any pod of its own.
+	// empty is since when a slot has had no pod of its own.
 	empty map[slot.ID]time.Time
 }
 
@@ -32,7 +32,7 @@ func (n *naive) live(id slot.ID) []slot.Pod {
 			pods = append(pods, p)
 		}
 	}
-	// Least preferred last: an owner's, one that stays, the oldest.
+	// Least preferred last: an owner's pod, one that stays, the oldest.
 	rank := func(p slot.Pod) string {
 		key := ""
 		for _, bad := range []bool{p.Owner != owner, p.Deleting} {
@@ -91,7 +91,7 @@ func (n *naive) wanted() []slot.ID {
 	return n.config.Order.Slots()
 }
 
-// all are the slots that are wanted, then those that something is left in.
+// all returns the wanted slots, then those with remaining pods.
 func (n *naive) all() (ids []slot.ID, wanted int) {
 	ids = n.wanted()
 	wanted = len(ids)
@@ -115,7 +115,7 @@ func (n *naive) all() (ids []slot.ID, wanted int) {
 	return append(ids, rest...), wanted
 }
 
-// happened notes which slots are empty now.
+// happened records which slots are empty now.
 func (n *naive) happened(now time.Time) {
 	ids, _ := n.all()
 	was := n.empty
@@ -338,7 +338,7 @@ func model(t *testing.T, rng *rand.Rand, steps int) {
 		}
 	}
 	if _, ok := table.Slot(slot.ID{Node: "never"}); ok {
-		t.Error("a slot that never was")
+		t.Error("got a slot that never existed")
 	}
 }
 

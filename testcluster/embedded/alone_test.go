@@ -9,8 +9,8 @@ import (
 // aloneVariable names the test that a process was started for.
 const aloneVariable = "SPAZIO_EMBEDDED_TEST"
 
-// alone says whether this is the process of the calling test alone, as a process
-// runs one control plane; otherwise it runs the test in one and returns false.
+// alone reports whether this process runs the calling test only, since a process can run one control
+// plane; otherwise it runs the test in a new process and returns false.
 func alone(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(aloneVariable) == t.Name() {

@@ -70,7 +70,7 @@ func TestStartRefuses(t *testing.T) {
 		})
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("got remaining files %v, %v", left, err)
 	}
 }
 
@@ -100,18 +100,18 @@ func TestControlPlane(t *testing.T) {
 	t.Run("no credential", func(t *testing.T) {
 		_, err := kubernetes.NewForConfigOrDie(rest.AnonymousClientConfig(fromFile)).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if !apierrors.IsUnauthorized(err) {
-			t.Errorf("err = %v, want Unauthorized", err)
+			t.Errorf("got error %v, want Unauthorized", err)
 		}
 	})
 	t.Run("second start", func(t *testing.T) {
 		if _, err := embedded.Start(t.Context(), embedded.Config{Dir: dir}); !errors.Is(err, embedded.ErrStarted) {
-			t.Errorf("err = %v, want ErrStarted", err)
+			t.Errorf("got error %v, want ErrStarted", err)
 		}
 	})
 	t.Run("close", func(t *testing.T) { checkClosed(t, c) })
 }
 
-// bindOne makes a node and a pod, binds the one to the other and reads it back.
+// bindOne creates a node and a pod, binds the pod to the node and reads it back.
 func bindOne(t *testing.T, config *rest.Config, name string) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -123,7 +123,7 @@ func bindOne(t *testing.T, config *rest.Config, name string) {
 		t.Fatal(err)
 	}
 	if len(node.Spec.Taints) > 0 {
-		t.Errorf("node has taints %v that nobody will remove", node.Spec.Taints)
+		t.Errorf("got node with taints %v that no controller will remove", node.Spec.Taints)
 	}
 	pods := core.Pods(metav1.NamespaceDefault)
 	pod := &corev1.Pod{
@@ -141,7 +141,7 @@ func bindOne(t *testing.T, config *rest.Config, name string) {
 		t.Fatal(err)
 	}
 	if pod.Spec.NodeName != name {
-		t.Errorf("pod is on %q, want %q", pod.Spec.NodeName, name)
+		t.Errorf("got pod on %q, want %q", pod.Spec.NodeName, name)
 	}
 }
 
@@ -150,7 +150,7 @@ func checkClosed(t *testing.T, c *embedded.ControlPlane) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A watch that a client holds open must not hold up the end.
+	// An open watch of a client must not delay Close.
 	watch, err := client.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -165,12 +165,12 @@ func checkClosed(t *testing.T, c *embedded.ControlPlane) {
 	}
 	t.Logf("closed after %v", time.Since(begin))
 	if err := c.Close(); err != nil {
-		t.Errorf("second Close: %v", err)
+		t.Errorf("second Close: got error %v", err)
 	}
 	if _, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil {
 		t.Error("the API answers after Close")
 	}
 	if _, err := embedded.Start(t.Context(), embedded.Config{}); !errors.Is(err, embedded.ErrStarted) {
-		t.Errorf("start after the end: err = %v, want ErrStarted", err)
+		t.Errorf("start after the end: got error %v, want ErrStarted", err)
 	}
 }

@@ -25,7 +25,7 @@
 //
 // # Who may do what
 //
-// Every request needs a credential. By default whoever has one may do everything;
+// Every request needs a credential. By default every holder of one may do everything;
 // with [Config.RBAC] an administrator may ([ControlPlane.RESTConfig]), and others
 // what roles and bindings allow: users ([ControlPlane.UserConfig]) and service
 // accounts ([ControlPlane.ServiceAccountConfig]). [Config.Audit] receives each

@@ -20,7 +20,7 @@ func ExampleStart() {
 	}
 	defer plane.Close()
 
-	// What may a user do whom nobody gave a right?
+	// A user without any role may do nothing.
 	user, err := plane.UserConfig("alice")
 	if err != nil {
 		fmt.Println(err)

@@ -1,6 +1,6 @@
 package embedded
 
-// What tests of the package outside of it look at.
+// Exports for tests outside the package.
 
 var (
 	ErrInvalid = errInvalid

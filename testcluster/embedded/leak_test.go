@@ -17,8 +17,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
-// After Close nothing is left of a control plane that was used: no file, no port,
-// no descriptor and, soon, no goroutine.
+// After Close nothing remains of a used control plane: no file, port, descriptor nor, after a moment,
+// goroutine.
 func TestCloseLeavesNothing(t *testing.T) {
 	if !alone(t) {
 		return
@@ -51,22 +51,22 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("files left behind: %v, %v", left, err)
+		t.Errorf("got remaining files %v, %v", left, err)
 	}
 	checkFree(t, address.Host)
 	left := goroutinesBeyond(t, before)
 	if len(left) > 0 {
-		t.Errorf("%d goroutines left behind:\n\n%s", len(left), strings.Join(left, "\n\n"))
+		t.Errorf("got %d remaining goroutines:\n\n%s", len(left), strings.Join(left, "\n\n"))
 	}
 	for _, d := range descriptors(t) {
 		if !slices.Contains(files, d) {
-			t.Errorf("descriptor left behind: %s", d)
+			t.Errorf("got remaining descriptor %s", d)
 		}
 	}
 }
 
-// checkFree fails unless the port is free, or soon: for a moment it may be that of a
-// connection of somebody else's, whom the kernel has given it.
+// checkFree fails the test unless the port is free soon: the kernel may briefly have given it to
+// another process's connection.
 func checkFree(t *testing.T, address string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -82,17 +82,15 @@ func checkFree(t *testing.T, address string) {
 	}
 }
 
-// patience bounds a wait for what takes some seconds: the API server's watch cache
-// has goroutines that wait out a timer.
+// patience bounds waits of some seconds: goroutines of the API server's watch cache wait for a timer.
 const patience = time.Minute
 
-// goroutinesBeyond returns the goroutines that are not in before and don't end
-// either.
+// goroutinesBeyond returns the goroutines that are not in before and do not end.
 func goroutinesBeyond(t *testing.T, before map[string]int) []string {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		runtime.GC() // client-go closes a transport that nobody has any more
+		runtime.GC() // client-go closes a transport without references
 		var left []string
 		for stack, n := range goroutines() {
 			if n > before[stack] {
@@ -106,15 +104,14 @@ func goroutinesBeyond(t *testing.T, before map[string]int) []string {
 	}
 }
 
-// goroutines counts the goroutines by their stacks, without what differs between
-// two with the same.
+// goroutines counts goroutines by their stacks, without what differs between two equal ones.
 func goroutines() map[string]int {
 	buffer := make([]byte, 16<<20)
 	buffer = buffer[:runtime.Stack(buffer, true)]
 	counts := map[string]int{}
 	for i, stack := range strings.Split(string(buffer), "\n\n") {
 		if i == 0 {
-			continue // this one
+			continue // this goroutine
 		}
 		var frames []string
 		for line := range strings.Lines(stack) {
@@ -133,7 +130,7 @@ func goroutines() map[string]int {
 	return counts
 }
 
-// descriptors returns what the process holds open, as far as the system tells.
+// descriptors returns the open descriptors of the process, if the system lists them.
 func descriptors(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

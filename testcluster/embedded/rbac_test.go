@@ -25,13 +25,13 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
-// auditLog notes who asked what and with which result.
+// auditLog records each caller's requests and their results.
 type auditLog struct {
 	mu     sync.Mutex
 	events []string
 }
 
-func (l *auditLog) hear(e auditv1.Event) {
+func (l *auditLog) record(e auditv1.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	resource, code := "", int32(0)
@@ -44,7 +44,7 @@ func (l *auditLog) hear(e auditv1.Event) {
 	l.events = append(l.events, fmt.Sprint(e.User.Username, " ", e.Verb, " ", resource, " ", code))
 }
 
-// has waits for an event: it comes after the answer.
+// has waits for an event, which follows its response.
 func (l *auditLog) has(t *testing.T, event string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
@@ -60,14 +60,14 @@ func (l *auditLog) has(t *testing.T, event string) {
 	}
 }
 
-// With RBAC a caller may do what it is bound to, and the audit hook hears of what
-// was allowed and what was not.
+// With RBAC a caller may do what its bindings allow, and the audit hook gets the allowed and the
+// refused requests.
 func TestRBAC(t *testing.T) {
 	if !alone(t) {
 		return
 	}
 	var log auditLog
-	plane, err := embedded.Start(t.Context(), embedded.Config{RBAC: true, Audit: log.hear})
+	plane, err := embedded.Start(t.Context(), embedded.Config{RBAC: true, Audit: log.record})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestRBAC(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := clientOf(t, test.config).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 			if test.may != (err == nil) || err != nil && !apierrors.IsForbidden(err) {
-				t.Errorf("list nodes: %v", err)
+				t.Errorf("list nodes: got error %v", err)
 			}
 			code := 200
 			if !test.may {
@@ -115,7 +115,7 @@ func TestRBAC(t *testing.T) {
 	t.Run("no credential", func(t *testing.T) {
 		_, err := clientOf(t, rest.AnonymousClientConfig(robot)).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if !apierrors.IsUnauthorized(err) {
-			t.Errorf("err = %v, want Unauthorized", err)
+			t.Errorf("got error %v, want Unauthorized", err)
 		}
 		log.has(t, " list nodes 401")
 	})
@@ -134,7 +134,7 @@ func TestRBAC(t *testing.T) {
 	}
 }
 
-// allow lets alice, the group readers and the account robot list nodes.
+// allow permits alice, the group readers and the account robot to list nodes.
 func allow(t *testing.T, admin kubernetes.Interface) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{
@@ -158,7 +158,7 @@ func allow(t *testing.T, admin kubernetes.Interface) {
 	}
 }
 
-// waitAllowed waits until the API server's cache knows of the binding.
+// waitAllowed waits until the API server's cache has the binding.
 func waitAllowed(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
@@ -204,8 +204,8 @@ func throughFile(t *testing.T, config *rest.Config) *rest.Config {
 	return read
 }
 
-// A managed control plane on another address is reached there, by kubelets with the
-// rights of their own node, and waits for service accounts and readiness.
+// A managed control plane is reachable at another address by kubelets with their node's own
+// permissions, and waits for service accounts and readiness.
 func TestManaged(t *testing.T) {
 	if !alone(t) {
 		return
@@ -218,7 +218,7 @@ func TestManaged(t *testing.T) {
 	defer plane.Close()
 	server, err := url.Parse(plane.RESTConfig().Host)
 	if err != nil || server.Hostname() != address.String() {
-		t.Errorf("server %v, %v, want it on %v", server, err, address)
+		t.Errorf("got server %v, %v, want it on %v", server, err, address)
 	}
 	kubelet := userOf(t, plane, "system:node:a", "system:nodes")
 	nodes := clientOf(t, kubelet).CoreV1().Nodes()
@@ -233,7 +233,7 @@ func TestManaged(t *testing.T) {
 		t.Errorf("taints %v, without %s", own.Spec.Taints, corev1.TaintNodeNotReady)
 	}
 	if _, err := create("b"); !apierrors.IsForbidden(err) {
-		t.Errorf("a kubelet made another's node: %v", err)
+		t.Errorf("a kubelet created another node: got %v", err)
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p"},
@@ -241,11 +241,11 @@ func TestManaged(t *testing.T) {
 	}
 	_, err = clientOf(t, plane.RESTConfig()).CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
 	if !apierrors.IsForbidden(err) {
-		t.Errorf("a pod without service account: %v", err)
+		t.Errorf("pod without service account: got %v", err)
 	}
 	if block, _ := pem.Decode(plane.ClientCA()); block == nil {
 		t.Error("no client CA")
 	} else if ca, err := x509.ParseCertificate(block.Bytes); err != nil || !ca.IsCA {
-		t.Errorf("client CA %v, %v", ca, err)
+		t.Errorf("got client CA %v, %v", ca, err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What the documentation says of the version is what the module requires.
+// The documented version is the one that the module requires.
 func TestDocumentedVersion(t *testing.T) {
 	module, err := os.ReadFile("../go.mod")
 	if err != nil {

@@ -51,7 +51,7 @@ func (k *kubelet) admit(t *tracked, requests amounts) *rejection {
 	return nil
 }
 
-// release gives back what a pod held, once. k.mu is held.
+// release frees what a pod held, once. k.mu is held.
 func (k *kubelet) release(t *tracked) {
 	k.held[t.node] = k.held[t.node].minus(t.requests)
 	t.requests = amounts{}

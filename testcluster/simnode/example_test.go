@@ -20,7 +20,7 @@ func ExampleStart() {
 		Client: client,
 		Nodes:  3,
 		Params: simnode.Params{Cores: 8},
-		Clock:  simnode.NewClock(time.Now(), 100), // a hundred times as fast as life
+		Clock:  simnode.NewClock(time.Now(), 100), // at a hundred times real speed
 		Observer: func(e simnode.Event) {
 			steps <- fmt.Sprintf("%s on %s: %v", e.Pod.Name, e.Node, e.Phase)
 		},
@@ -31,7 +31,7 @@ func ExampleStart() {
 	}
 	defer nodes.Close()
 
-	// A scheduler would bind it; here it is bound from the start.
+	// A scheduler would bind it; here it is created bound.
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "hello", Namespace: "default", UID: "1",

@@ -26,7 +26,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// rig is a fleet, by default of one node, a hundred times as fast as life.
+// rig is a fleet, by default of one node, at a hundred times real speed.
 type rig struct {
 	*simnode.Fleet
 	client *fake.Clientset
@@ -55,7 +55,7 @@ func newRig(t *testing.T, c simnode.Config) *rig {
 			t.Error(err)
 		}
 	})
-	// Of what is deleted between a list and the watch that follows it the fake tells nobody.
+	// The fake sends no event for objects deleted between a list and the following watch.
 	watches := func(a k8stesting.Action) bool { return a.Matches("watch", "pods") }
 	for deadline := time.Now().Add(3 * time.Minute); !slices.ContainsFunc(r.client.Actions(), watches); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -97,7 +97,7 @@ func TestFleetRunsBoundPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	if pod.Status.Phase != corev1.PodSucceeded {
-		t.Errorf("phase %s in the API", pod.Status.Phase)
+		t.Errorf("got phase %s in the API", pod.Status.Phase)
 	}
 	end := pod.Status.ContainerStatuses[0].State.Terminated
 	if end == nil || end.StartedAt.IsZero() || !end.StartedAt.Equal(pod.Status.StartTime) || end.FinishedAt.Before(&end.StartedAt) {
@@ -105,7 +105,7 @@ func TestFleetRunsBoundPods(t *testing.T) {
 	}
 }
 
-// A busy API server may give up on a status; the nodes do not.
+// A busy API server may time out on a status update; the nodes retry.
 func TestFleetRepeatsTimedOutWrites(t *testing.T) {
 	r := newRig(t, simnode.Config{})
 	var left atomic.Int32
@@ -147,7 +147,7 @@ func TestFleetKillsDeletedPods(t *testing.T) {
 	r.want(t, "a", "node-1", simnode.Killed)
 }
 
-func TestFleetTellsOfPodsDeletedUnbound(t *testing.T) {
+func TestFleetReportsPodsDeletedUnbound(t *testing.T) {
 	r := newRig(t, simnode.Config{})
 	r.create(t, "a", "", nil)
 	if err := r.client.CoreV1().Pods("default").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
@@ -156,7 +156,7 @@ func TestFleetTellsOfPodsDeletedUnbound(t *testing.T) {
 	r.want(t, "a", "", simnode.Killed)
 }
 
-// place is a machine of the caller's own making: what it is given it notes.
+// place is a custom machine that records the pods it gets.
 type place struct {
 	name  string
 	bound chan simnode.Pod
@@ -187,13 +187,12 @@ func (p *place) Run(ctx context.Context, _ func(simnode.Transition)) error {
 	}
 }
 
-// What a pod declares is what its machine is given; what it doesn't declare has
-// the documented defaults.
+// A machine gets what a pod declares, and the documented defaults for the rest.
 func TestFleetReadsAnnotations(t *testing.T) {
 	p := newPlace("mine")
 	r := newRig(t, simnode.Config{Machines: []simnode.Machine{p}})
 	if n := len(r.Nodes()); n > 0 {
-		t.Errorf("%d simulated nodes beside a machine", n)
+		t.Errorf("got %d simulated nodes beside a machine", n)
 	}
 	r.create(t, "declared", "mine", map[string]string{
 		simnode.AnnotationWork: "1.5", simnode.AnnotationMemory: "1Gi", simnode.AnnotationStartup: "0.25",
@@ -205,7 +204,7 @@ func TestFleetReadsAnnotations(t *testing.T) {
 	r.create(t, "bare", "mine", nil)
 	got := <-p.bound
 	if got.Startup <= 0 {
-		t.Errorf("start-up latency %v", got.Startup)
+		t.Errorf("got startup latency %v", got.Startup)
 	}
 	got.Startup = 0
 	if diff := cmp.Diff(simnode.Pod{UID: "uid-bare", Work: 5 * time.Second, Memory: 64 << 20}, got); diff != "" {
@@ -231,7 +230,7 @@ func TestFleetFailsWithAMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := fleet.Err(); err != nil {
-				t.Errorf("error %v before the end", err)
+				t.Errorf("got error %v before the end", err)
 			}
 			p.end <- reason
 			<-fleet.Failed()
@@ -245,8 +244,7 @@ func TestFleetFailsWithAMachine(t *testing.T) {
 	}
 }
 
-// Nodes join with what they have, and leave with their fleet; those that were
-// there before stay.
+// Nodes join with their resources, and leave with their fleet; older nodes stay.
 func TestFleetJoinsAndLeaves(t *testing.T) {
 	client := fake.NewClientset()
 	if err := simnode.Register(t.Context(), client, simnode.NodeSpec{Name: "zone-a-02", Cores: 1}); err != nil {
@@ -264,7 +262,7 @@ func TestFleetJoinsAndLeaves(t *testing.T) {
 		t.Errorf("nodes %v", got)
 	}
 	if n := fleet.Nodes(); len(n) != 11 || n[2].Name() != "zone-a-03" {
-		t.Errorf("%d simulated nodes", len(n))
+		t.Errorf("got %d simulated nodes", len(n))
 	}
 	node, err := client.CoreV1().Nodes().Get(t.Context(), "zone-a-03", metav1.GetOptions{})
 	if err != nil {
@@ -273,13 +271,13 @@ func TestFleetJoinsAndLeaves(t *testing.T) {
 	if a := node.Status.Allocatable; a.Cpu().Value() != 8 || a.Memory().Value() != 1<<34 || node.Labels["zone"] != "a" || node.Labels[corev1.LabelHostname] != "zone-a-03" {
 		t.Errorf("node %v with %v", node.Labels, node.Status.Allocatable)
 	}
-	for range 2 { // a second time is no error
+	for range 2 { // a second Close is no error
 		if err := fleet.Close(); err != nil {
 			t.Error(err)
 		}
 	}
 	if got := nodeNames(t, client); !slices.Equal(got, []string{"zone-a-02"}) {
-		t.Errorf("nodes %v are left", got)
+		t.Errorf("got remaining nodes %v", got)
 	}
 }
 
@@ -315,14 +313,14 @@ func TestStartRefuses(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := simnode.Start(ctx, simnode.Config{Cluster: &rest.Config{Host: "http://127.0.0.1:1"}}); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the context's end: error %v", err)
+		t.Errorf("after the context's end: got error %v", err)
 	}
 	if got := nodeNames(t, client); len(got) > 0 {
-		t.Errorf("nodes %v are left", got)
+		t.Errorf("got remaining nodes %v", got)
 	}
 }
 
-// A start that fails half-way takes back what it did.
+// A start that fails midway cleans up.
 func TestFailedStartLeavesNothing(t *testing.T) {
 	client := fake.NewClientset()
 	full := errors.New("full")
@@ -334,11 +332,11 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if got := nodeNames(t, client); len(got) > 0 {
-		t.Errorf("nodes %v are left", got)
+		t.Errorf("got remaining nodes %v", got)
 	}
 }
 
-// Close waits for every goroutine of a fleet at work, and no event follows.
+// Close waits for every goroutine of a busy fleet, and no event follows.
 func TestCloseLeavesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	client := fake.NewClientset()
@@ -383,13 +381,13 @@ func TestCloseLeavesNothing(t *testing.T) {
 		t.Errorf("%d goroutines, %d before:\n%s", n, before, buffer[:runtime.Stack(buffer, true)])
 	}
 	if n := events.Load(); n != at {
-		t.Errorf("%d events after Close", n-at)
+		t.Errorf("got %d events after Close", n-at)
 	}
 }
 
 func TestRegister(t *testing.T) {
 	client := fake.NewClientset()
-	for range 2 { // a second time is no error
+	for range 2 { // a second registration is no error
 		spec := simnode.NodeSpec{Name: "node-1", Cores: 4, Memory: 1 << 34}
 		if err := simnode.Register(t.Context(), client, spec); err != nil {
 			t.Fatal(err)
@@ -406,8 +404,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestRegisterBesideOthers: a controller that writes the node between its creation and its
-// status is no error.
+// TestRegisterBesideOthers: a controller that updates the node between its creation and its status
+// update is no error.
 func TestRegisterBesideOthers(t *testing.T) {
 	client := fake.NewClientset()
 	conflicts := 1

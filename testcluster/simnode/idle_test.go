@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// What idle pods and those of many cores declare is what their machine is given.
+// A machine gets the idle pods and the cores that pods declare.
 func TestFleetReadsIdleAndCores(t *testing.T) {
 	p := newPlace("mine")
 	r := newRig(t, simnode.Config{Machines: []simnode.Machine{p}})
@@ -61,11 +61,11 @@ func TestFleetReadsIdleAndCores(t *testing.T) {
 	}
 }
 
-// A node feels nothing of pods that sleep, and of others the cores that they declare.
-func TestNodeFeelsCores(t *testing.T) {
+// Sleeping pods use nothing of a node, and others the cores that they declare.
+func TestNodeUsesDeclaredCores(t *testing.T) {
 	for _, test := range []struct {
 		pod         simnode.Pod
-		least, most float64 // of the channel, which is ½ where all eight cores are busy
+		least, most float64 // of the channel, which is ½ with all eight cores busy
 	}{
 		{simnode.Pod{Idle: true}, 0, .05},
 		{simnode.Pod{Work: time.Hour}, .05, .15},
@@ -93,7 +93,7 @@ func TestNodeFeelsCores(t *testing.T) {
 		}
 		node.Kill("a")
 		if err := node.Bind(test.pod); err != nil {
-			t.Errorf("%+v after it was killed: %v", test.pod, err)
+			t.Errorf("%+v after it was killed: got %v", test.pod, err)
 		}
 	}
 	node, err := simnode.NewNode(simnode.NodeConfig{Name: "n"})
@@ -107,7 +107,7 @@ func TestNodeFeelsCores(t *testing.T) {
 	}
 }
 
-// Pods that sleep start and end in their time, between those that work, or never end.
+// Sleeping pods start and end on time among working ones, or never end.
 func TestIdlePodsEnd(t *testing.T) {
 	timed := simnode.NewTimed(simnode.NodeSpec{Name: "timed", Cores: 4, Memory: 1 << 30}, nil)
 	r := newRig(t, simnode.Config{Nodes: 1, Machines: []simnode.Machine{timed}})
@@ -127,8 +127,8 @@ func TestIdlePodsEnd(t *testing.T) {
 	}
 }
 
-// An agent hears of pods that sleep as of all others.
-func TestAgentHearsOfIdlePods(t *testing.T) {
+// An agent gets sleeping pods like any others.
+func TestAgentGetsIdlePods(t *testing.T) {
 	node, err := simnode.NewNode(simnode.NodeConfig{Name: "n"})
 	if err != nil {
 		t.Fatal(err)

@@ -13,9 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// What comes and goes between two looks of a busy machine is one event: then a pod
-// that takes longer tells more.
-func TestNodeTellsItsAgent(t *testing.T) {
+// Changes between two looks of a busy machine are one event: a pod that takes longer then causes more.
+func TestNodeNotifiesItsAgent(t *testing.T) {
 	const longest = 1000 * time.Second // ten of real time
 	want := []telemetry.PodEvent{
 		{Changed: true},
@@ -24,7 +23,7 @@ func TestNodeTellsItsAgent(t *testing.T) {
 		{Churn: true, Changed: true},
 	}
 	for span := time.Second; ; span *= 10 {
-		diff := cmp.Diff(want, told(t, span, len(want)))
+		diff := cmp.Diff(want, podEvents(t, span, len(want)))
 		if diff == "" {
 			return
 		}
@@ -34,9 +33,9 @@ func TestNodeTellsItsAgent(t *testing.T) {
 	}
 }
 
-// told returns the events of a node with a pod that starts and runs for so long, at
-// most so many, and none after the pod's end.
-func told(t *testing.T, span time.Duration, most int) (got []telemetry.PodEvent) {
+// podEvents returns the events of a node with a pod that starts and runs for a span, at most so many,
+// and none after the pod's end.
+func podEvents(t *testing.T, span time.Duration, most int) (got []telemetry.PodEvent) {
 	t.Helper()
 	clock := simnode.NewClock(time.Now(), 100)
 	node, err := simnode.NewNode(simnode.NodeConfig{Name: "n", Clock: clock})
@@ -79,7 +78,7 @@ func TestNodeSamples(t *testing.T) {
 		t.Fatalf("sample %v, error %v", sample, err)
 	}
 	if _, err := node.SampleTo(sample, now); !errors.Is(err, telemetry.ErrNoInterval) {
-		t.Errorf("the same time again: error %v", err)
+		t.Errorf("the same time again: got error %v", err)
 	}
 }
 

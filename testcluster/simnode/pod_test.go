@@ -35,7 +35,7 @@ func TestNodeRefusesPods(t *testing.T) {
 	}
 	n.Kill("a")
 	if err := n.Bind(simnode.Pod{UID: "a"}); err != nil {
-		t.Errorf("after it was killed: %v", err)
+		t.Errorf("after it was killed: got %v", err)
 	}
 	if _, err := simnode.NewNode(simnode.NodeConfig{Name: "n", Params: simnode.Params{Cores: -1}}); err == nil {
 		t.Error("a node of −1 cores")

@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// TestRemovePods asks for a page at a time until there are no more.
+// TestRemovePods deletes a page at a time until none is left.
 func TestRemovePods(t *testing.T) {
 	const pods = 1200
 	client := fake.NewClientset()
@@ -24,7 +24,7 @@ func TestRemovePods(t *testing.T) {
 		}
 	}
 	requests, next := 0, 0
-	// The fake deletes no collections.
+	// The fake does not delete collections.
 	client.PrependReactor("delete-collection", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
 		request := a.(k8stesting.DeleteCollectionActionImpl)
 		if grace := request.DeleteOptions.GracePeriodSeconds; grace == nil || *grace != 0 {
@@ -46,11 +46,11 @@ func TestRemovePods(t *testing.T) {
 		t.Fatal(err)
 	}
 	if requests != 3 {
-		t.Errorf("%d requests, want 3 of at most 500 pods", requests)
+		t.Errorf("got %d requests, want 3 of at most 500 pods", requests)
 	}
 	left, err := client.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(left.Items) > 0 {
-		t.Errorf("%d pods are left, %v", len(left.Items), err)
+		t.Errorf("got %d remaining pods, %v", len(left.Items), err)
 	}
 }
 

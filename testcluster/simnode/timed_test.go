@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// step is what a Timed says: which pods run, or that a pod entered a phase.
+// step is an event of a Timed: the running pods, or a pod's new phase.
 type step struct {
 	At      time.Duration
 	Running []string
@@ -22,8 +22,7 @@ type step struct {
 	Phase   simnode.Phase
 }
 
-// Pods take the time that they were made for, however many there are, and a killed
-// one takes none.
+// Pods take the time that they were created with, however many there are, and a killed one takes none.
 func TestTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -38,7 +37,7 @@ func TestTimed(t *testing.T) {
 			note(step{At: time.Since(began), Running: running})
 		})
 		if m.Spec().Name != "mine" {
-			t.Errorf("the spec is %+v", m.Spec())
+			t.Errorf("got spec %+v", m.Spec())
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -65,14 +64,14 @@ func TestTimed(t *testing.T) {
 		m.Kill("killed-running")
 		m.Kill("killed-running")
 		if most := m.MostHeld(); most != 5 {
-			t.Errorf("at most %d pods were held, want 5", most)
+			t.Errorf("got at most %d held pods, want 5", most)
 		}
 		time.Sleep(10 * time.Second)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		time.Sleep(2 * time.Hour) // nothing is left to happen
+		time.Sleep(2 * time.Hour) // nothing more must happen
 		want := []step{
 			{At: time.Second, Running: []string{"b"}},
 			{At: time.Second, UID: "b", Phase: simnode.Running},
@@ -92,28 +91,28 @@ func TestTimed(t *testing.T) {
 	})
 }
 
-// A pod may be killed while the kubelet is being told that it runs.
-func TestTimedEndsUnheard(t *testing.T) {
+// A pod may be killed while the kubelet is being notified that it runs.
+func TestTimedKilledBeforeItsEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := simnode.NewTimed(simnode.NodeSpec{Name: "mine"}, nil)
 		if err := m.Bind(simnode.Pod{UID: "a"}); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // it runs, and nobody has heard of it
+		synctest.Wait() // it runs, and its event was not delivered
 		m.Kill("a")
 		ctx, cancel := context.WithCancel(t.Context())
-		heard := make(chan simnode.Transition, 10)
+		transitions := make(chan simnode.Transition, 10)
 		ended := make(chan error, 1)
-		go func() { ended <- m.Run(ctx, func(tr simnode.Transition) { heard <- tr }) }()
+		go func() { ended <- m.Run(ctx, func(tr simnode.Transition) { transitions <- tr }) }()
 		time.Sleep(time.Hour)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		close(heard)
-		for tr := range heard {
+		close(transitions)
+		for tr := range transitions {
 			if tr.Phase != simnode.Running {
-				t.Errorf("a killed pod has %+v", tr)
+				t.Errorf("killed pod: got %+v", tr)
 			}
 		}
 	})
@@ -126,13 +125,13 @@ func TestTimedRefuses(t *testing.T) {
 	}
 	defer m.Kill("a")
 	if err := m.Bind(simnode.Pod{UID: "a"}); !errors.Is(err, simnode.ErrDuplicatePod) {
-		t.Errorf("the same pod again: %v", err)
+		t.Errorf("the same pod again: got error %v", err)
 	}
 	var name *field.Error
 	if err := m.Bind(simnode.Pod{UID: "b", Work: -1}); !errors.As(err, &name) || name.Field != "Work" || !errors.Is(err, simnode.ErrBadPod) {
-		t.Errorf("negative work: %v", err)
+		t.Errorf("negative work: got error %v", err)
 	}
 	if m.MostHeld() != 1 {
-		t.Errorf("refused pods were held: %d", m.MostHeld())
+		t.Errorf("got %d held refused pods", m.MostHeld())
 	}
 }

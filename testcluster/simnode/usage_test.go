@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// usageOf returns the readings that a node's reader makes, ten a second for some seconds from now on.
+// usageOf returns the readings of a node's reader, ten a second for some seconds from now on.
 func usageOf(t *testing.T, n *simnode.Node, usage *simnode.PodUsage, seconds int) (readings []telemetry.PodReading) {
 	t.Helper()
 	var read telemetry.Usage
@@ -17,14 +17,14 @@ func usageOf(t *testing.T, n *simnode.Node, usage *simnode.PodUsage, seconds int
 	for i := range 10 * seconds {
 		at := begin.Add(time.Duration(i) * 100 * time.Millisecond)
 		if err := usage.ReadTo(&read, at); err != nil || !read.At.Equal(at) {
-			t.Fatalf("read at %v, want %v: %v", read.At, at, err)
+			t.Fatalf("got a reading at %v, want %v: %v", read.At, at, err)
 		}
 		readings = append(readings, read.Pods...)
 	}
 	return readings
 }
 
-// A pod of half a core is read at 1, 2, 5 and 10 s, and at its end, after 12 s: then it has had six
+// A pod of half a core is read at 1, 2, 5 and 10 s, and at its end, after 12 s: by then it has used six
 // core-seconds.
 func TestUsageOfAPod(t *testing.T) {
 	n, err := simnode.NewNode(simnode.NodeConfig{Name: "n"})
@@ -54,8 +54,8 @@ func TestUsageOfAPod(t *testing.T) {
 	}
 }
 
-// Two pods that hold more than the node's 16 GiB together: one is killed at once, which its last reading
-// tells, and the other goes on. One that is deleted has no last reading.
+// Two pods together exceed the node's 16 GiB: one is killed at once, which its last reading shows, and
+// the other continues. A deleted pod has no last reading.
 func TestUsageOfAKilledPod(t *testing.T) {
 	n, err := simnode.NewNode(simnode.NodeConfig{Name: "n"})
 	if err != nil {
@@ -77,12 +77,12 @@ func TestUsageOfAKilledPod(t *testing.T) {
 		}
 	}
 	if killed != 1 {
-		t.Errorf("%d pods were killed, want 1", killed)
+		t.Errorf("got %d killed pods, want 1", killed)
 	}
 	n.Kill("a")
 	n.Kill("b")
 	var read telemetry.Usage
 	if err := usage.ReadTo(&read, time.Now().Add(time.Minute)); err != nil || len(read.Pods) > 0 {
-		t.Errorf("after all pods were deleted: %+v, %v", read.Pods, err)
+		t.Errorf("after all pods were deleted: got %+v, %v", read.Pods, err)
 	}
 }

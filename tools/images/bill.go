@@ -67,7 +67,7 @@ func (s *source) bills(ctx context.Context, program string, result build.Result)
 	return bills, err
 }
 
-// check holds an image against what it should be, and returns its bill of materials with the modules
+// check compares an image with what it should be, and returns its bill of materials with the modules
 // that the workspace selects in the place of those that are required, which are all that ko looks at.
 func (s *source) check(program string, image v1.Image, document []byte) ([]byte, error) {
 	files, err := filesOf(image)

@@ -200,7 +200,7 @@ func base(created v1.Time) (v1.ImageIndex, error) {
 var notice = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)s?([._-].*)?$`)
 
 // linked prints of each package that a program is made of its module and version, the module's
-// directory and its own, if it is of somebody else.
+// directory and its own, if it is a foreign module.
 const linked = `{{if not .Standard}}{{with .Module}}{{if not .Main}}` +
 	`{{.Path}}@{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}|{{.Dir}}|{{$.Dir}}` + "\n" + `{{end}}{{end}}{{end}}`
 

@@ -30,7 +30,7 @@ func invoke(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), complaints.String()
 }
 
-// made runs the command line and returns the images of the layout that it made.
+// made runs the command line and returns the images of the layout that it wrote.
 func made(t *testing.T, root string, args ...string) []image {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "images")
@@ -40,7 +40,7 @@ func made(t *testing.T, root string, args ...string) []image {
 	return read(t, dir)
 }
 
-// must returns a value of which there is no doubt.
+// must returns a value or panics.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -48,7 +48,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// image is one of a layout.
+// image is an image of a layout.
 type image struct {
 	name   string
 	digest v1.Hash
@@ -62,7 +62,7 @@ type part struct {
 	bill     []byte
 }
 
-// read returns the images of a layout, as others would find them.
+// read returns the images of a layout as a client finds them.
 func read(t *testing.T, dir string) (images []image) {
 	t.Helper()
 	root := must(layout.Path(dir).ImageIndex())
@@ -102,7 +102,7 @@ func TestImage(t *testing.T) {
 	root := newTree(t, nil)
 	images := made(t, root, "-only", "agent")
 	if len(images) != 1 || images[0].name != "spazio-agent" || len(images[0].parts) != 2 {
-		t.Fatalf("made %+v, want spazio-agent for two platforms", images)
+		t.Fatalf("got %+v, want spazio-agent for two platforms", images)
 	}
 	seconds, err := strconv.ParseInt(git(t, root, "log", "-1", "--format=%ct"), 10, 64)
 	if err != nil {
@@ -121,7 +121,7 @@ func TestImage(t *testing.T) {
 			t.Errorf("%s runs %v as %s", want, config.Config.Entrypoint, config.Config.User)
 		}
 		if got := config.Created.Unix(); got != seconds {
-			t.Errorf("%s was created at %d, the commit at %d", want, got, seconds)
+			t.Errorf("%s: got creation time %d, want the commit's %d", want, got, seconds)
 		}
 		files, err := filesOf(p)
 		if err != nil {
@@ -145,17 +145,17 @@ func TestImage(t *testing.T) {
 			t.Errorf("%s holds %q, want %q", want, names, wantNames)
 		}
 		if got := string(files["var/run/ko/LICENSE"]); got != tiny["LICENSE"] {
-			t.Errorf("%s has the licence %q", want, got)
+			t.Errorf("%s: got licence %q", want, got)
 		}
 		if want == runtime.GOOS+"/"+runtime.GOARCH {
 			if got := start(t, files["ko-app/spazio-agent"]); got != "from the sibling" {
-				t.Errorf("the program says %q", got)
+				t.Errorf("got output %q", got)
 			}
 		}
 	}
 }
 
-// start runs a program that was taken from an image.
+// start runs a program taken from an image.
 func start(t *testing.T, binary []byte, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "program")
@@ -169,7 +169,7 @@ func start(t *testing.T, binary []byte, args ...string) string {
 	return string(out)
 }
 
-// TestAgent: this repository's agent is small enough for every node, and starts.
+// TestAgent: this repository's agent is small enough for every node, and runs.
 func TestAgent(t *testing.T) {
 	restoreEnvironment(t)
 	arch := runtime.GOARCH
@@ -186,35 +186,35 @@ func TestAgent(t *testing.T) {
 		size += len(content)
 	}
 	if size > 25e6 {
-		t.Errorf("its files have %d bytes", size)
+		t.Errorf("got files of %d bytes", size)
 	}
 	if runtime.GOOS != "linux" || runtime.GOARCH != arch {
 		return
 	}
 	if got := start(t, files["ko-app/spazio-agent"], "--help"); !strings.Contains(got, "--listen") {
-		t.Errorf("--help says %s", got)
+		t.Errorf("--help: got %s", got)
 	}
 }
 
-// TestScheduler: it says what Kubernetes it is, and is made for this machine alone.
+// TestScheduler reports its Kubernetes version, and is built for this machine's platform only.
 func TestScheduler(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
-		return // it would be made for a platform that this machine does not run
+		return // this machine does not run the platform
 	}
 	images := made(t, newTree(t, nil), "-only", "scheduler")
 	if len(images[0].parts) != 1 {
-		t.Fatalf("made for %d platforms", len(images[0].parts))
+		t.Fatalf("got %d platforms", len(images[0].parts))
 	}
 	files, err := filesOf(images[0].parts[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := start(t, files["ko-app/spazio-scheduler"]); got != "v1.37.2 of 37" {
-		t.Errorf("it says it is %q", got)
+		t.Errorf("got version %q", got)
 	}
 }
 
-// TestEnvironment: what is set in the environment changes nothing.
+// TestEnvironment: environment variables do not affect the build.
 func TestEnvironment(t *testing.T) {
 	root := newTree(t, nil)
 	args := []string{"-only", "agent", "-platforms", "linux/" + runtime.GOARCH}
@@ -225,13 +225,13 @@ func TestEnvironment(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	if strange := made(t, root, args...); strange[0].digest != plain[0].digest {
-		t.Errorf("%s, without the settings %s", strange[0].digest, plain[0].digest)
+	if changed := made(t, root, args...); changed[0].digest != plain[0].digest {
+		t.Errorf("got %s, without the settings %s", changed[0].digest, plain[0].digest)
 	}
 }
 
-// TestIncompleteSums: what the toolchain adds to go.work.sum does not change the tree, nor what the
-// programs say of it.
+// TestIncompleteSums: the toolchain's additions to go.work.sum change neither the tree nor the
+// programs' build information.
 func TestIncompleteSums(t *testing.T) {
 	for name, over := range map[string]map[string]string{
 		"no file": {"cmd/go.sum": ""}, "an empty one": {"cmd/go.sum": "", "go.work.sum": ""},
@@ -242,12 +242,12 @@ func TestIncompleteSums(t *testing.T) {
 			t.Errorf("%s: changed %s", name, changes)
 		}
 		if version := builtFrom(t, images[0]).Main.Version; strings.Contains(version, "dirty") {
-			t.Errorf("%s: the program is of %s", name, version)
+			t.Errorf("%s: got version %s", name, version)
 		}
 	}
 }
 
-// builtFrom is what an image's program says of itself.
+// builtFrom returns the build information of an image's program.
 func builtFrom(t *testing.T, i image) *buildinfo.BuildInfo {
 	t.Helper()
 	return must(buildinfo.Read(bytes.NewReader(must(filesOf(i.parts[0]))["ko-app/"+i.name])))
@@ -266,7 +266,7 @@ func TestUnlicensed(t *testing.T) {
 	nothingIn(t, filepath.Dir(dir))
 }
 
-// stopAfterFirst cancels when the first image is done.
+// stopAfterFirst cancels after the first image.
 type stopAfterFirst struct {
 	stop    context.CancelFunc
 	written int
@@ -278,7 +278,7 @@ func (s *stopAfterFirst) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestInterrupted: of a build that is stopped after its first image nothing is left.
+// TestInterrupted: a build that is stopped after its first image leaves nothing.
 func TestInterrupted(t *testing.T) {
 	root := newTree(t, nil)
 	for _, kind := range []string{"layout", "tar"} {
@@ -302,11 +302,11 @@ func nothingIn(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		t.Errorf("%s was left", e.Name())
+		t.Errorf("got remaining file %s", e.Name())
 	}
 }
 
-// TestReplace: an older layout goes, anything else stays.
+// TestReplace: an older layout is replaced, anything else stays.
 func TestReplace(t *testing.T) {
 	root := newTree(t, nil)
 	dir := filepath.Join(t.TempDir(), "images")
@@ -320,7 +320,7 @@ func TestReplace(t *testing.T) {
 		t.Errorf("%d images", len(images))
 	}
 	if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 1 {
-		t.Errorf("left beside it: %v, %v", entries, err)
+		t.Errorf("got remaining files %v, %v", entries, err)
 	}
 	if err := os.Remove(filepath.Join(dir, "oci-layout")); err != nil {
 		t.Fatal(err)
@@ -360,8 +360,8 @@ func TestUnwritableDigests(t *testing.T) {
 	nothingIn(t, parent)
 }
 
-// TestUncommitted: what is not committed is built too, new and removed files among it, with a warning,
-// and neither the tree nor its index changes.
+// TestUncommitted: uncommitted changes are built, new and removed files included, with a warning, and
+// neither the tree nor its index changes.
 func TestUncommitted(t *testing.T) {
 	root := newTree(t, map[string]string{"lib/old.go": "package lib\n\nfunc init() { panic(Word) }\n"})
 	if err := os.Remove(filepath.Join(root, "lib", "old.go")); err != nil {
@@ -377,15 +377,15 @@ func TestUncommitted(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if after := git(t, root, "status", "--porcelain"); after != before {
-		t.Errorf("the tree had the changes\n%s\nand has now\n%s", before, after)
+		t.Errorf("the tree's changes were\n%s\nand are now\n%s", before, after)
 	}
 	images := read(t, dir)
 	if version := builtFrom(t, images[0]).Main.Version; !strings.HasSuffix(version, "+dirty") {
-		t.Errorf("the program is of %s", version)
+		t.Errorf("got version %s", version)
 	}
 	if runtime.GOOS == "linux" {
 		if got := start(t, must(filesOf(images[0].parts[0]))["ko-app/spazio-agent"]); got != "another word" {
-			t.Errorf("the program says %q", got)
+			t.Errorf("got output %q", got)
 		}
 	}
 }
@@ -397,11 +397,11 @@ func TestWorktree(t *testing.T) {
 	git(t, root, "worktree", "add", "--quiet", "--detach", worktree)
 	args := []string{"-only", "agent", "-platforms", "linux/" + runtime.GOARCH}
 	if plain, other := made(t, root, args...), made(t, worktree, args...); plain[0].digest != other[0].digest {
-		t.Errorf("%s, in a worktree %s", plain[0].digest, other[0].digest)
+		t.Errorf("got %s, in a worktree %s", plain[0].digest, other[0].digest)
 	}
 }
 
-// TestTar: an archive holds what the layout holds.
+// TestTar: an archive has the same contents as the layout.
 func TestTar(t *testing.T) {
 	root := newTree(t, nil)
 	dir := t.TempDir()

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// TestOtherKubernetes: the scheduler of another minor version is made of that one's modules,
-// says so, and so do its licences, its bill of materials and its tag.
+// TestOtherKubernetes: the scheduler for another minor version is built with that version's modules,
+// and reports it, as do its licences, its bill of materials and its tag.
 func TestOtherKubernetes(t *testing.T) {
 	root := newTree(t, nil)
 	dir := filepath.Join(t.TempDir(), "images")
@@ -34,7 +34,7 @@ func TestOtherKubernetes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(index, []byte("registry.invalid/spazio/spazio-scheduler:v0.2.0-k8s1.35\"")) {
-		t.Errorf("the image is named\n%s", index)
+		t.Errorf("got image index\n%s", index)
 	}
 	images := read(t, dir)
 	if len(images) != 1 || images[0].name != scheduler {
@@ -47,11 +47,11 @@ func TestOtherKubernetes(t *testing.T) {
 	program := files["ko-app/spazio-scheduler"]
 	if runtime.GOOS == "linux" {
 		if got := start(t, program); got != "v1.35.4 of 35, as it was" {
-			t.Errorf("it says it is %q", got)
+			t.Errorf("got version %q", got)
 		}
 	}
 	if got := string(files["var/run/ko/licenses/k8s.io/kubernetes@v1.35.4/LICENSE"]); got != "kubernetes' licence of then\n" {
-		t.Errorf("the licence is %q", got)
+		t.Errorf("got licence %q", got)
 	}
 	checkBill(t, images[0].parts[0].bill, program)
 	if changes := git(t, root, "status", "--porcelain"); changes != "" {
@@ -59,7 +59,7 @@ func TestOtherKubernetes(t *testing.T) {
 	}
 }
 
-// checkBill holds versions, places and sums of a bill against what the toolchain linked.
+// checkBill compares versions, places and sums of a bill with what the toolchain linked.
 func checkBill(t *testing.T, document, program []byte) {
 	t.Helper()
 	bill, err := json.Read(bytes.NewReader(document))
@@ -93,23 +93,22 @@ func checkBill(t *testing.T, document, program []byte) {
 		}
 	}
 	if found != 2 {
-		t.Errorf("%d modules of another version, want 2", found)
+		t.Errorf("got %d modules of another version, want 2", found)
 	}
 }
 
-// TestOwnKubernetes: asked for by its number, the tree's own makes the image that is made
-// without.
+// TestOwnKubernetes: the tree's own version by its number yields the same image as without it.
 func TestOwnKubernetes(t *testing.T) {
 	root := newTree(t, nil)
 	platform := []string{"-platforms", "linux/" + runtime.GOARCH}
 	plain, named := made(t, root, append(platform, "-only", "scheduler")...), made(t, root, append(platform, "-kubernetes", "1.37")...)
 	if len(named) != 1 || plain[0].digest != named[0].digest {
-		t.Errorf("%+v, by its number %+v", plain, named)
+		t.Errorf("got %+v, by its number %+v", plain, named)
 	}
 }
 
-// TestDigestsOfBoth: the scheduler of another Kubernetes is added to the file of what was made
-// before, beside the tree's own; a file that is none stays as it was.
+// TestDigestsOfBoth: the scheduler for another Kubernetes is added to an existing file of digests,
+// beside the tree's own; an invalid file stays as it was.
 func TestDigestsOfBoth(t *testing.T) {
 	root := newTree(t, nil)
 	file := filepath.Join(t.TempDir(), "digests.json")
@@ -124,7 +123,7 @@ func TestDigestsOfBoth(t *testing.T) {
 		"spazio-agent": own[0].digest.String(), "spazio-scheduler": own[1].digest.String(), "spazio-scheduler-k8s1.35": other[0].digest.String(),
 	}
 	if !maps.Equal(got, want) {
-		t.Errorf("digests %v, want %v", got, want)
+		t.Errorf("got digests %v, want %v", got, want)
 	}
 	if err := os.WriteFile(file, []byte("none"), 0o600); err != nil {
 		t.Fatal(err)
@@ -135,7 +134,7 @@ func TestDigestsOfBoth(t *testing.T) {
 	}
 }
 
-// TestKubernetesRefused: one that there is not.
+// TestKubernetesRefused: an unknown version is refused.
 func TestKubernetesRefused(t *testing.T) {
 	for _, minor := range []string{"1.34", "1", "v1.35"} {
 		code, _, stderr := invoke(t, "-root", newTree(t, nil), "-to", "layout:"+filepath.Join(t.TempDir(), "images"), "-kubernetes", minor)
@@ -145,12 +144,12 @@ func TestKubernetesRefused(t *testing.T) {
 	}
 }
 
-// begunAfter are modules of Kubernetes that a minor version does not have yet.
+// begunAfter are modules of Kubernetes that an older minor version lacks.
 var begunAfter = map[string][]string{"1.35": {"k8s.io/streaming"}}
 
-// TestWorkspaces: each workspace of another Kubernetes has the modules of this one, and of
-// Kubernetes one release, whose sums it knows. That the scheduler compiles by it, and its
-// tests pass, takes minutes: RELEASING.md has the command.
+// TestWorkspaces: each workspace for another Kubernetes has this one's modules, and those of a single
+// Kubernetes release, with their sums. Compiling and testing the scheduler with it takes minutes:
+// RELEASING.md has the command.
 func TestWorkspaces(t *testing.T) {
 	own, toolchain, err := workspace("../../go.work")
 	if err != nil {
@@ -159,7 +158,7 @@ func TestWorkspaces(t *testing.T) {
 	released := kubernetesModules(t, own)
 	others, err := filepath.Glob("../kubernetes/*/go.work")
 	if err != nil || len(others) == 0 {
-		t.Fatalf("%d workspaces, %v", len(others), err)
+		t.Fatalf("got %d workspaces, %v", len(others), err)
 	}
 	for _, file := range others {
 		minor := filepath.Base(filepath.Dir(file))
@@ -172,14 +171,14 @@ func TestWorkspaces(t *testing.T) {
 				t.Errorf("go %s, toolchain %s", work.Go.Version, pinned)
 			}
 			if got, want := used(work, filepath.Dir(file)), used(own, "../.."); !slices.Equal(got, want) {
-				t.Errorf("it uses %q, go.work %q", got, want)
+				t.Errorf("got modules %q, go.work has %q", got, want)
 			}
 			checkReplaced(t, file, minor, work, released)
 		})
 	}
 }
 
-// workspace reads a go.work, and the toolchain that it pins.
+// workspace parses a go.work, and returns the toolchain that it pins.
 func workspace(file string) (*modfile.WorkFile, string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -192,7 +191,7 @@ func workspace(file string) (*modfile.WorkFile, string, error) {
 	return work, work.Toolchain.Name, nil
 }
 
-// used are the directories of a workspace's modules.
+// used returns the directories of a workspace's modules.
 func used(work *modfile.WorkFile, dir string) []string {
 	var dirs []string
 	for _, use := range work.Use {
@@ -202,8 +201,8 @@ func used(work *modfile.WorkFile, dir string) []string {
 	return dirs
 }
 
-// kubernetesModules are the modules of Kubernetes' release that any of the workspace's
-// modules requires.
+// kubernetesModules returns the modules of Kubernetes' release that any of the workspace's modules
+// requires.
 func kubernetesModules(t *testing.T, work *modfile.WorkFile) []string {
 	t.Helper()
 	required := map[string]string{}
@@ -230,7 +229,7 @@ func kubernetesModules(t *testing.T, work *modfile.WorkFile) []string {
 	}
 	slices.Sort(found)
 	if len(found) < 20 {
-		t.Fatalf("of %s there are %q", version, found)
+		t.Fatalf("%s: got %q", version, found)
 	}
 	return found
 }
@@ -246,19 +245,19 @@ func checkReplaced(t *testing.T, file, minor string, work *modfile.WorkFile, rel
 	for _, r := range work.Replace {
 		replaced = append(replaced, r.Old.Path)
 		if r.Old.Path != r.New.Path || r.Old.Version != "" {
-			t.Errorf("it replaces %s by %s", r.Old, r.New)
+			t.Errorf("got replacement of %s by %s", r.Old, r.New)
 		}
 		if r.Old.Path == "k8s.io/kubernetes" {
 			release = r.New.Version
 		}
 	}
 	if semver.MajorMinor(release) != "v"+minor {
-		t.Errorf("Kubernetes is %q", release)
+		t.Errorf("got Kubernetes releases %q", release)
 	}
 	_, minorPatch, _ := strings.Cut(release, ".")
 	for _, r := range work.Replace {
 		if v := r.New.Version; v != release && v != "v0."+minorPatch {
-			t.Errorf("%s is %s, Kubernetes %s", r.New.Path, v, release)
+			t.Errorf("%s: got version %s, Kubernetes %s", r.New.Path, v, release)
 		}
 		for _, line := range []string{" h1:", "/go.mod h1:"} {
 			if !bytes.Contains(sums, []byte("\n"+r.New.Path+" "+r.New.Version+line)) {
@@ -269,6 +268,6 @@ func checkReplaced(t *testing.T, file, minor string, work *modfile.WorkFile, rel
 	slices.Sort(replaced)
 	want := slices.DeleteFunc(slices.Clone(released), func(m string) bool { return slices.Contains(begunAfter[minor], m) })
 	if !slices.Equal(replaced, want) {
-		t.Errorf("it replaces %q, of Kubernetes are required %q", replaced, want)
+		t.Errorf("got replacements of %q, want %q", replaced, want)
 	}
 }

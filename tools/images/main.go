@@ -11,7 +11,7 @@
 // tools/kubernetes/1.35; -k8s1.35 ends its tag, and its name in the file of -digests, to
 // which it is added.
 //
-// A commit has one digest an image, whoever builds it where: it is built from a clone, the
+// A commit has one digest per image, on every machine: it is built from a clone, the
 // toolchain is go.work's, the environment's settings of the compiler do not count, and all
 // times are the commit's. What is not committed is built too, with a warning.
 //

@@ -57,7 +57,7 @@ func TestHostileOptions(t *testing.T) {
 		{"-verify", "-digests", "x"},
 	} {
 		if _, err := parse(args, &bytes.Buffer{}); err == nil {
-			t.Errorf("%q is taken", args)
+			t.Errorf("%q was accepted", args)
 		}
 	}
 	for _, args := range [][]string{{"-nonsense"}, {"-all=perhaps"}, {"-to"}} {
@@ -98,8 +98,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// What nothing that is installed runs is made where it is asked for.
-func TestAskedForAlone(t *testing.T) {
+// Images that no installation runs are built only on request.
+func TestBuiltOnRequestOnly(t *testing.T) {
 	opts, err := parse([]string{"-to", "layout:/x", "-only", "testapp"}, &bytes.Buffer{})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestAskedForAlone(t *testing.T) {
 	}
 }
 
-// TestNames: the images are those that the chart names.
+// TestNames: the images are those in the chart.
 func TestNames(t *testing.T) {
 	text, err := os.ReadFile("../../cmd/deploy/chart/values.schema.json")
 	if err != nil {
@@ -142,18 +142,18 @@ func TestNames(t *testing.T) {
 	}
 	slices.Sort(want)
 	if chart := slices.Sorted(maps.Keys(digests.Properties)); !slices.Equal(chart, want) {
-		t.Errorf("the chart knows %q, this module %q", chart, want)
+		t.Errorf("got %q in the chart, %q in this module", chart, want)
 	}
 }
 
-// TestKoVersion: bills of materials name the ko that made them.
+// TestKoVersion: bills of materials have the version of ko.
 func TestKoVersion(t *testing.T) {
 	text, err := os.ReadFile("../go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(text, []byte("\tgithub.com/google/ko "+koVersion+"\n")) {
-		t.Errorf("go.mod requires another ko than %s", koVersion)
+		t.Errorf("go.mod does not require ko %s", koVersion)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestNoSource(t *testing.T) {
 	}
 }
 
-// A module that was replaced and has no sum is named with what it has.
+// A replaced module without a sum is listed with what is known of it.
 func TestBillOfModulesWithoutSums(t *testing.T) {
 	document := []byte(`{"spdxVersion": "SPDX-2.3", "SPDXID": "SPDXRef-DOCUMENT", "packages": [{"name": "example.org/a", "SPDXID": "SPDXRef-a"}]}`)
 	for sum, why := range map[string]string{

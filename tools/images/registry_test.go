@@ -24,8 +24,8 @@ func serve(t *testing.T, handler http.Handler) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// TestPush: what a node pulls by the digest that was told is the image, and its bill
-// of materials is found from there.
+// TestPush: a node that pulls by the printed digest gets the image, and its bill of materials can be
+// found from there.
 func TestPush(t *testing.T) {
 	for kind, options := range map[string][]registry.Option{
 		"with referrers":    {registry.WithReferrersSupport(true)},
@@ -56,7 +56,7 @@ func TestPush(t *testing.T) {
 			}
 			tagged, err := remote.Head(digest.Context().Tag("v7"))
 			if err != nil || tagged.Digest.String() != digest.DigestStr() {
-				t.Errorf("the tag names %v, %v", tagged, err)
+				t.Errorf("got tag of %v, %v", tagged, err)
 			}
 			for _, d := range manifest.Manifests {
 				checkPulled(t, digest.Context().Digest(d.Digest.String()))
@@ -77,7 +77,7 @@ func checkPulled(t *testing.T, digest name.Digest) {
 	}
 	manifest, err := referrers.IndexManifest()
 	if err != nil || len(manifest.Manifests) != 1 || manifest.Manifests[0].ArtifactType != string(spdx) {
-		t.Fatalf("bills of materials: %+v, %v", manifest, err)
+		t.Fatalf("got bills of materials %+v, %v", manifest, err)
 	}
 	bill, err := remote.Image(digest.Context().Digest(manifest.Manifests[0].Digest.String()))
 	if err != nil {
@@ -93,8 +93,8 @@ func checkPulled(t *testing.T, digest name.Digest) {
 	}
 }
 
-// TestRefused: a registry that lets nobody in is known before anything is built, one
-// that takes no image with the first; neither leaves a file of digests.
+// TestRefused: a registry that denies access is detected before the build, one that refuses images with
+// the first one; neither leaves a file of digests.
 func TestRefused(t *testing.T) {
 	root := newTree(t, nil)
 	closed := httptest.NewServer(http.NotFoundHandler())

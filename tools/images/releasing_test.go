@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// releasing are the commands of RELEASING.md that the test below runs.
+// releasing matches the commands in RELEASING.md that this test runs.
 var releasing = regexp.MustCompile("(?ms)^<!-- run: TestReleasing of tools/images -->\n```sh\n(.*?)^```$")
 
-// TestReleasing: what whoever releases is told to type makes every image, that of the
-// scheduler under each of its tags, and one file of digests that names them.
+// TestReleasing: the documented commands build every image, the scheduler's under each of its tags, and
+// one file with their digests.
 func TestReleasing(t *testing.T) {
 	text, err := os.ReadFile("../../RELEASING.md")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestReleasing(t *testing.T) {
 	for line := range strings.Lines(string(blocks[0][1])) {
 		args, ours := strings.CutPrefix(strings.TrimSpace(line), "GOWORK=off go run -C tools/images . ")
 		if !ours {
-			t.Fatalf("another command: %s", line)
+			t.Fatalf("unexpected command: %s", line)
 		}
 		args = strings.NewReplacer("REGISTRY", address+"/team", "/tmp/", dir+"/").Replace(args)
 		if code, _, stderr := invoke(t, append(strings.Fields(args), "-root", root)...); code != 0 {
@@ -52,7 +52,7 @@ func TestReleasing(t *testing.T) {
 		t.Fatalf("%s, %v", text, err)
 	}
 	if len(digests) != len(names)+2 {
-		t.Errorf("digests of %d images: %v", len(digests), digests)
+		t.Errorf("got digests of %d images: %v", len(digests), digests)
 	}
 	tagged := func(image string) string {
 		tag, err := name.NewTag(address + "/team/" + image)
@@ -67,18 +67,18 @@ func TestReleasing(t *testing.T) {
 	}
 	for _, program := range names {
 		if got := tagged(program + ":v0.2.0"); got != digests[program] {
-			t.Errorf("%s is %s, in the file %s", program, got, digests[program])
+			t.Errorf("%s: got %s, in the file %s", program, got, digests[program])
 		}
 	}
 	if own := tagged(scheduler + ":v0.2.0-k8s1.37"); own != digests[scheduler] {
-		t.Errorf("the tree's own scheduler is %s, in the file %v", own, digests)
+		t.Errorf("the tree's own scheduler: got %s, in the file %v", own, digests)
 	}
 	for _, minor := range []string{"1.36", "1.35"} {
 		if other := tagged(scheduler + ":v0.2.0-k8s" + minor); other != digests[scheduler+"-k8s"+minor] || other == digests[scheduler] {
-			t.Errorf("the scheduler of %s is %s, in the file %v", minor, other, digests)
+			t.Errorf("scheduler of %s: got %s, in the file %v", minor, other, digests)
 		}
 	}
 	if digests[scheduler+"-k8s1.36"] == digests[scheduler+"-k8s1.35"] {
-		t.Errorf("one image for two versions of Kubernetes: %v", digests)
+		t.Errorf("got one image for two versions of Kubernetes: %v", digests)
 	}
 }

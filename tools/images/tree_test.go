@@ -18,7 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/tools/internal/checkout"
 )
 
-// published are the modules of a tree's module proxy.
+// published are the modules in a tree's module proxy.
 var published = map[xmodule.Version]map[string]string{
 	{Path: "example.org/dep", Version: "v1.2.3"}: {
 		"go.mod":              "module example.org/dep\n\ngo 1.26.0\n",
@@ -67,9 +67,8 @@ var published = map[xmodule.Version]map[string]string{
 	},
 }
 
-// tiny is a repository like this one: two programs in a workspace, in a module that
-// requires a sibling nobody has published, which a third module replaces. They are small, for what is built anew
-// in every test.
+// tiny is a repository like this one: two programs in a workspace, in a module that requires an
+// unpublished sibling, which a third module replaces. They are small, since every test builds them.
 var tiny = map[string]string{
 	"LICENSE":         "tiny's licence\n",
 	"go.mod":          "module github.com/spazio-scheduler/spazio\n\ngo 1.26.0\n",
@@ -123,22 +122,22 @@ func main() {
 	"tools/kubernetes/1.35/go.work": otherWork("v0.35.4", "k8s.io/kubernetes => k8s.io/kubernetes v1.35.4"),
 }
 
-// otherWork is a workspace of the same modules with another version of component-base, and what else is
-// replaced.
+// otherWork returns a workspace of the same modules with another version of component-base and further
+// replacements.
 func otherWork(base, replaced string) string {
 	return "go 1.26.0\n\ntoolchain " + runtime.Version() + "\n\nuse (\n\t../../../cmd\n\t../../../examples\n\t../../../lib\n)\n\n" +
 		"replace (\n\tk8s.io/component-base => k8s.io/component-base " + base + "\n\t" + replaced + "\n)\n"
 }
 
-// newTree makes a repository of the files, laid over tiny's, with one commit. Its
-// modules come from a proxy of files: nothing is asked of the network.
+// newTree creates a repository of the files, laid over tiny's, with one commit. Its modules come from a
+// proxy of files, without network access.
 func newTree(t *testing.T, over map[string]string) string {
 	t.Helper()
 	restoreEnvironment(t)
 	proxy, sums := newProxy(t)
 	t.Setenv("GOPROXY", "file://"+filepath.ToSlash(proxy))
 	t.Setenv("GOSUMDB", "off")
-	t.Setenv("GOFLAGS", "-modcacherw") // for the test's clean-up; images are built without
+	t.Setenv("GOFLAGS", "-modcacherw") // so that the test can remove the cache; images are built without it
 	t.Setenv("GOMODCACHE", t.TempDir())
 	root := t.TempDir()
 	files := maps.Clone(tiny)
@@ -152,8 +151,8 @@ func newTree(t *testing.T, over map[string]string) string {
 	return root
 }
 
-// restoreEnvironment has the test end with the environment that it began with, which
-// run pins. The settings that the images must not depend on are as if never set.
+// restoreEnvironment restores the environment at the test's end, which run changes. Settings that must
+// not affect the images are unset.
 func restoreEnvironment(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
@@ -183,7 +182,7 @@ func git(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// newProxy writes the published modules as a GOPROXY of files, and their go.sum.
+// newProxy writes the published modules as a GOPROXY of files, and returns their go.sum.
 func newProxy(t *testing.T) (dir, sums string) {
 	t.Helper()
 	dir = t.TempDir()

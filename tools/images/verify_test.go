@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestVerify: two clones agree, and the bill of materials is what was linked.
+// TestVerify: builds of two clones are equal, and the bill of materials has the linked modules.
 func TestVerify(t *testing.T) {
 	root := newTree(t, nil)
 	code, stdout, stderr := invoke(t, "-root", root, "-verify", "-only", "agent", "-platforms", "linux/"+runtime.GOARCH)
@@ -18,11 +18,12 @@ func TestVerify(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if !strings.Contains(stdout, "3 modules") {
-		t.Errorf("said %q, want three modules: cmd, lib and dep", stdout)
+		t.Errorf("got %q, want three modules: cmd, lib and dep", stdout)
 	}
 }
 
-// TestDifferent: images that differ are told, by their names and digests, and bills of materials, too.
+// TestDifferent: different images are reported with their names and digests, and so are different bills
+// of materials.
 func TestDifferent(t *testing.T) {
 	root := newTree(t, nil)
 	build := func() (dir string, images []image) {
@@ -36,7 +37,7 @@ func TestDifferent(t *testing.T) {
 	if again, _ := build(); same(first, again) != nil {
 		t.Error(same(first, again))
 	}
-	bill := images[0].digest.String() // what the agent's bill refers to comes before it
+	bill := images[0].digest.String() // the digest that the agent's bill refers to precedes it
 	index, err := os.ReadFile(filepath.Join(first, "index.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -45,17 +46,17 @@ func TestDifferent(t *testing.T) {
 	other := t.TempDir()
 	writeFiles(t, other, map[string]string{"index.json": string(index[:last]) + bill + string(index[last+len(bill):])})
 	if err := same(first, other); err == nil {
-		t.Error("another bill of materials, and nothing is said")
+		t.Error("a different bill of materials was not reported")
 	}
 	writeFiles(t, root, map[string]string{"lib/lib.go": "package lib\n\nconst Word = \"another word\"\n"})
 	second, changed := build()
 	if err := same(first, second); err == nil || !strings.Contains(err.Error(), "spazio-agent:dev") || !strings.Contains(err.Error(), changed[0].digest.String()) {
-		t.Errorf("said %v of two trees", err)
+		t.Errorf("two trees: got %v", err)
 	}
 }
 
-// TestCheck: an image that is too large, or whose bill of materials is not its
-// program's, is told.
+// TestCheck: an image that is too large, or whose bill of materials does not match its program, is
+// reported.
 func TestCheck(t *testing.T) {
 	images := made(t, newTree(t, nil), "-only", "agent,scheduler", "-platforms", "linux/"+runtime.GOARCH)
 	good, s := images[0].parts[0], &source{log: io.Discard}
@@ -74,12 +75,12 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	if _, err := s.check("spazio-certs", good, good.bill); err == nil {
-		t.Error("the program is missing, and nothing is said")
+		t.Error("a missing program was not reported")
 	}
 	limit := limits["spazio-agent"]
 	defer func() { limits["spazio-agent"] = limit }()
 	limits["spazio-agent"] = 1e5
 	if _, err := s.check("spazio-agent", good, good.bill); err == nil || !strings.Contains(err.Error(), "100000") {
-		t.Errorf("said %v of an image that is too large", err)
+		t.Errorf("image that is too large: got %v", err)
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// run mutates the sample and returns what is printed, line by line, without the
-// folder that lists are in.
+// run mutates the sample and returns the output by lines, without the directory of the lists.
 func run(t *testing.T, o options) ([]string, error) {
 	t.Helper()
 	t.Setenv("GOWORK", "off")
@@ -32,7 +31,7 @@ func run(t *testing.T, o options) ([]string, error) {
 	return strings.Split(text, "\n"), err
 }
 
-// Which faults the sample's tests notice follows from reading them.
+// The mutants that the sample's tests kill follow from reading them.
 func TestVerdicts(t *testing.T) {
 	got, err := run(t, options{minimum: 75})
 	if err != nil {
@@ -55,12 +54,12 @@ func TestVerdicts(t *testing.T) {
 
 func TestMinimum(t *testing.T) {
 	if _, err := run(t, options{minimum: 75.1}); !errors.Is(err, errTooFew) {
-		t.Errorf("three quarters killed and 75.1 %% wanted: %v", err)
+		t.Errorf("three quarters killed with a minimum of 75.1 %%: got error %v", err)
 	}
 }
 
-// A sample is the same for the same seed, another for another, and a missing
-// entry of a list means nothing in it.
+// A seed determines the sample, another seed gives another, and entries of a list outside the sample do
+// not count as missing.
 func TestSample(t *testing.T) {
 	var lines [][]string
 	for _, seed := range []uint64{1, 1, 2} {
@@ -72,7 +71,7 @@ func TestSample(t *testing.T) {
 			t.Errorf("%s", got[len(got)-1])
 		}
 		if strings.Contains(strings.Join(got, "\n"), "no such mutant") {
-			t.Errorf("a sample judged the list:\n%s", strings.Join(got, "\n"))
+			t.Errorf("a sample checked the list:\n%s", strings.Join(got, "\n"))
 		}
 		for i := range got {
 			got[i], _, _ = strings.Cut(got[i], "  (")
@@ -87,14 +86,14 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// Tests that take long are left out, so nothing is covered.
+// Slow tests are left out, so no line is covered.
 func TestSlow(t *testing.T) {
 	got, err := run(t, options{slow: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(strings.Join(got, "\n"), "uncovered"); n != 22 {
-		t.Errorf("%d uncovered, want all but the two listed:\n%s", n, strings.Join(got, "\n"))
+		t.Errorf("got %d uncovered, want all except the two listed:\n%s", n, strings.Join(got, "\n"))
 	}
 }
 

@@ -47,7 +47,7 @@ type archive struct {
 var manifest string
 
 // archives builds the archives of HEAD: a program and the licence each, the same bytes for
-// the same commit, tags and toolchain, whoever builds them where. SHA256SUMS has their
+// the same commit, tags and toolchain, on every machine. SHA256SUMS has their
 // sums, as sha256sum -c reads it; it is written last, of archives that stand.
 func archives(ctx context.Context, t *tree, o options) error {
 	if u, err := url.Parse(o.url); o.url != "" && (err != nil || u.Scheme != "https" || u.Host == "") {

@@ -21,21 +21,21 @@ import (
 
 var entry = regexp.MustCompile(`os: (\w+)\n +arch: (\w+)\n +uri: (\S+)\n +sha256: ([0-9a-f]{64})\n +bin: (\S+)\n`)
 
-// The archives of a commit are the same wherever it lies, hold the program of their
-// platform, which knows its version, and the sums of both lists are theirs.
+// The archives of a commit do not depend on its place; each has the program of its platform with its
+// version, and both lists have the archives' sums.
 func TestArchives(t *testing.T) {
 	root := newTree(t, nil)
 	git(t, root, "tag", "cmd/v0.1.0")
 	other := filepath.Join(t.TempDir(), "a longer path", "clone")
 	git(t, root, "clone", "--quiet", root, other)
 	var before map[string]string
-	strange := filepath.Join(t.TempDir(), "env") // as go env -w leaves it
-	if err := os.WriteFile(strange, []byte("GOFLAGS=-tags=strange\nGOAMD64=v3\n"), 0o600); err != nil {
+	settings := filepath.Join(t.TempDir(), "env") // as go env -w leaves it
+	if err := os.WriteFile(settings, []byte("GOFLAGS=-tags=strange\nGOAMD64=v3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, root := range []string{root, other} {
 		if root == other {
-			t.Setenv("GOENV", strange)
+			t.Setenv("GOENV", settings)
 		}
 		out := filepath.Join(t.TempDir(), "out")
 		must(t, root, "archives", "-url", "https://downloads.example/x/", out)
@@ -63,7 +63,7 @@ func TestArchives(t *testing.T) {
 			continue
 		}
 		if sum := sha256.Sum256([]byte(text)); hex.EncodeToString(sum[:]) != listed[name] {
-			t.Errorf("%s: SHA256SUMS says %q", name, listed[name])
+			t.Errorf("%s: got SHA256SUMS %q", name, listed[name])
 		}
 		files := unpack(t, text, parts[1])
 		info, err := buildinfo.Read(strings.NewReader(files[parts[1]]))
@@ -75,64 +75,64 @@ func TestArchives(t *testing.T) {
 			settings[s.Key] = s.Value
 		}
 		if settings["GOOS"] != parts[3] || settings["GOARCH"] != parts[4] || info.Main.Version != "v0.1.0" || !strings.Contains(files["LICENSE"], "tiny's") {
-			t.Errorf("%s holds the program of %v, %s", name, settings, info.Main.Version)
+			t.Errorf("%s: got the program of %v, %s", name, settings, info.Main.Version)
 		}
 	}
 	manifest := entry.FindAllStringSubmatch(before["spazio.yaml"], -1)
 	if len(manifest) != 4 || !strings.Contains(before["spazio.yaml"], "\n  version: v0.1.0\n") {
-		t.Errorf("the manifest has %d platforms:\n%s", len(manifest), before["spazio.yaml"])
+		t.Errorf("got a manifest of %d platforms:\n%s", len(manifest), before["spazio.yaml"])
 	}
 	for _, e := range manifest {
 		name, ok := strings.CutPrefix(e[3], "https://downloads.example/x/")
 		if !ok || name != "kubectl-spazio_v0.1.0_"+e[1]+"_"+e[2]+".tar.gz" || e[4] != listed[name] || e[5] != "kubectl-spazio" {
-			t.Errorf("the manifest says %v", e[1:])
+			t.Errorf("got manifest %v", e[1:])
 		}
 	}
 }
 
-// Without a tag an archive says which commit it is of.
+// Without a tag an archive is named after its commit.
 func TestArchivesOfNoRelease(t *testing.T) {
 	root := newTree(t, nil)
 	out := filepath.Join(t.TempDir(), "out")
-	said := must(t, root, "archives", out)
+	output := must(t, root, "archives", out)
 	commit := strings.TrimSpace(git(t, root, "rev-parse", "--short=12", "HEAD"))
-	if !regexp.MustCompile(`spazio_v0\.0\.0-\d{14}-` + commit + `_linux_amd64\.tar\.gz`).MatchString(said) {
-		t.Errorf("%s is at %s", said, commit)
+	if !regexp.MustCompile(`spazio_v0\.0\.0-\d{14}-` + commit + `_linux_amd64\.tar\.gz`).MatchString(output) {
+		t.Errorf("got %s at %s", output, commit)
 	}
 	if _, err := os.Stat(filepath.Join(out, "spazio.yaml")); err == nil {
-		t.Error("a manifest that says nowhere")
+		t.Error("accepted a manifest without a URL")
 	}
 	mustRefuse(t, root, "file exists", "archives", out)
 	mustRefuse(t, root, "want an absolute path", "archives", "out")
 	mustRefuse(t, root, "want an https URL", "archives", "-url", "http://x.example", filepath.Join(t.TempDir(), "out"))
 }
 
-// By an empty build cache an archive is the same again, and the programs of this machine's are started.
+// With an empty build cache an archive is the same, and the programs for this machine are started.
 func TestArchivesAgain(t *testing.T) {
 	root := newTree(t, nil)
 	here := platform{runtime.GOOS, runtime.GOARCH}
 	if !slices.Contains(platforms, here) {
-		return // nothing is made for this machine
+		return // no archive is built for this machine
 	}
 	all := platforms
 	t.Cleanup(func() { platforms = all })
 	platforms = []platform{here}
 	first, second := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "out")
-	said := must(t, root, "archives", first)
+	output := must(t, root, "archives", first)
 	t.Setenv("GOCACHE", t.TempDir())
 	must(t, root, "archives", second)
 	if a, b := read(t, first), read(t, second); len(a) != 3 || !maps.Equal(a, b) {
-		t.Errorf("%d files, and not the same by another build cache", len(a))
+		t.Errorf("got %d files that differ with another build cache", len(a))
 	}
 	commit := strings.TrimSpace(git(t, root, "rev-parse", "--short=12", "HEAD"))
 	for _, program := range []string{"spazio", "kubectl-spazio"} {
-		if !regexp.MustCompile(`(?m)^unpacked, .*/` + program + ` v0\.0\.0-\d{14}-` + commit).MatchString(said) {
-			t.Errorf("%s was not started:\n%s", program, said)
+		if !regexp.MustCompile(`(?m)^unpacked, .*/` + program + ` v0\.0\.0-\d{14}-` + commit).MatchString(output) {
+			t.Errorf("%s was not started:\n%s", program, output)
 		}
 	}
 }
 
-// A program that says another version than it was stamped with, or does not start, is told.
+// A program that prints another version than it was stamped with, or fails, is reported.
 func TestStart(t *testing.T) {
 	for script, why := range map[string]string{
 		"#!/bin/sh\necho spazio v0.1.0\n":                        "",
@@ -193,13 +193,13 @@ func unpack(t *testing.T, archive, program string) map[string]string {
 			t.Fatal(err)
 		}
 		if want := map[string]int64{program: 0o755, "LICENSE": 0o644}[header.Name]; header.Mode != want || !header.ModTime.IsZero() && header.ModTime.Unix() != 0 {
-			t.Errorf("%s has mode %o, time %v", header.Name, header.Mode, header.ModTime)
+			t.Errorf("%s: got mode %o, time %v", header.Name, header.Mode, header.ModTime)
 		}
 		files[header.Name] = string(text)
 	}
 }
 
-// The programs are there to be archived.
+// The archived programs exist.
 func TestArchived(t *testing.T) {
 	for _, program := range archived {
 		if _, err := os.Stat("../../cmd/" + program + "/main.go"); err != nil {
@@ -210,9 +210,9 @@ func TestArchived(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
-		args []string
-		code int
-		says string
+		args     []string
+		code     int
+		wantText string
 	}{
 		{nil, 2, "verify"},
 		{[]string{"-help"}, 0, "verify"},
@@ -224,8 +224,8 @@ func TestParse(t *testing.T) {
 		{[]string{"verify", "-root", "/nonexistent"}, 1, "nonexistent"},
 	} {
 		var out, complaint bytes.Buffer
-		if code := command(context.Background(), c.args, &out, &complaint); code != c.code || !strings.Contains(complaint.String(), c.says) {
-			t.Errorf("%q: %d, want %d and %q:\n%s", c.args, code, c.code, c.says, complaint.String())
+		if code := command(context.Background(), c.args, &out, &complaint); code != c.code || !strings.Contains(complaint.String(), c.wantText) {
+			t.Errorf("%q: %d, want %d and %q:\n%s", c.args, code, c.code, c.wantText, complaint.String())
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/spazio-scheduler/spazio/tools/internal/checkout"
 )
 
-// The modules of this tree are independent: once all are released as v0.1.0 and svd alone has changed, svd
-// alone is proposed, and the tests of aggregate, taken from the proxy without its replace directives,
-// pass with svd v0.1.0. That of HEAD panics.
+// The modules of this tree are independent: after all are released as v0.1.0 and svd alone has changed,
+// only svd is proposed, and the tests of aggregate, taken from the proxy without its replace
+// directives, pass with svd v0.1.0. The svd of HEAD panics.
 func TestIndependence(t *testing.T) {
 	const svd = "github.com/spazio-scheduler/spazio/svd"
 	root := filepath.Join(t.TempDir(), "clone")
@@ -32,11 +32,11 @@ func TestIndependence(t *testing.T) {
 	mustRefuse(t, root, "no module has changed", "tag")
 	commit(t, root, map[string]string{"svd/changed.go": "package svd\n\nfunc init() { panic(\"svd of HEAD\") }\n"})
 	if got := tagsOf(must(t, root, "tag")); got != "svd/v0.1.1" {
-		t.Fatalf("tags %s, want svd/v0.1.1 alone", got)
+		t.Fatalf("got tags %s, want svd/v0.1.1 alone", got)
 	}
 	proxy := filepath.Join(t.TempDir(), "proxy")
-	if said := must(t, root, "proxy", proxy); !strings.Contains(said, svd+" v0.1.1\n") {
-		t.Errorf("the proxy has\n%s", said)
+	if output := must(t, root, "proxy", proxy); !strings.Contains(output, svd+" v0.1.1\n") {
+		t.Errorf("got proxy\n%s", output)
 	}
 	for _, name := range []string{"aggregate/go.mod", "svd/go.mod"} {
 		text, err := os.ReadFile(filepath.Join(root, name))
@@ -63,22 +63,22 @@ func TestIndependence(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := []string{fileURL(proxy), fileURL(filepath.Join(strings.TrimSpace(downloads), "cache", "download")), strings.TrimSpace(further)}
-	cache := t.TempDir() // what this machine has stays without a version that nobody has released
+	cache := t.TempDir() // the machine's cache must not get an unreleased version
 	goes := func(dir string, args ...string) (string, error) {
 		command := exec.CommandContext(t.Context(), "go", args...)
 		command.Dir = filepath.Join(root, dir)
 		command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw -trimpath", "GOSUMDB=off", "GOMODCACHE="+cache,
 			"GOPROXY="+strings.Join(from, ","))
-		said, err := command.CombinedOutput()
-		return string(said), err
+		output, err := command.CombinedOutput()
+		return string(output), err
 	}
-	if said, err := goes("aggregate", "list", "-m", "-f", "{{.Version}} {{.Replace}}", svd); err != nil || strings.TrimSpace(said) != "v0.1.0 <nil>" {
-		t.Errorf("aggregate takes svd %s, %v", said, err)
+	if output, err := goes("aggregate", "list", "-m", "-f", "{{.Version}} {{.Replace}}", svd); err != nil || strings.TrimSpace(output) != "v0.1.0 <nil>" {
+		t.Errorf("aggregate: got svd %s, %v", output, err)
 	}
-	if said, err := goes("aggregate", "test", "-short", "-vet=off", "./..."); err != nil {
-		t.Errorf("aggregate: %v\n%s", err, said)
+	if output, err := goes("aggregate", "test", "-short", "-vet=off", "./..."); err != nil {
+		t.Errorf("aggregate: %v\n%s", err, output)
 	}
-	if said, err := goes("svd", "test", "-short", "-vet=off", "."); err == nil || !strings.Contains(said, "svd of HEAD") {
-		t.Errorf("svd of HEAD passes its tests: %v\n%s", err, said)
+	if output, err := goes("svd", "test", "-short", "-vet=off", "."); err == nil || !strings.Contains(output, "svd of HEAD") {
+		t.Errorf("svd of HEAD passes its tests: %v\n%s", err, output)
 	}
 }

@@ -52,7 +52,7 @@ func (m *module) next() bool { return m.version != m.last().version }
 func (m *module) tag() string { return path.Join(m.dir, m.version) }
 
 // open reads the modules of HEAD. The tree must have nothing else: what is verified has to
-// be what somebody reads, and tags name commits alone.
+// be what users get, and tags name commits only.
 func open(ctx context.Context, root string) (*tree, error) {
 	t := &tree{root: root}
 	changes, err := t.git(ctx, "status", "--porcelain")

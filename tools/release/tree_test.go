@@ -17,9 +17,8 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// tiny is a repository like this one: a library on another and on a module of somebody
-// else, programs that are installed by version, one that can't be, and measurements that
-// are never tagged.
+// tiny is a repository like this one: a library that requires another and a foreign module, programs
+// that are installed by version, one that cannot be, and measurements that are never tagged.
 var tiny = map[string]string{
 	"LICENSE":      "tiny's licence\n",
 	"CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- `lib.Word`.\n\n## [0.0.1]\n\n### Removed\n\n- `lib.Old`.\n",
@@ -73,9 +72,8 @@ func cmdMod(more string) string {
 	return "module example.org/r/cmd\n\ngo 1.26.0\n\nrequire example.org/r/lib v0.1.0\n\nrequire (\n\texample.org/dep v1.2.3 // indirect\n\texample.org/r/base v0.1.0 // indirect\n)\n" + more
 }
 
-// newTree makes a repository of the files, laid over tiny's, with one commit. The modules of
-// others come from a proxy of files and into a cache of the test's: nothing is asked of the
-// network, and nothing that the machine has is taken.
+// newTree creates a repository of the files, laid over tiny's, with one commit. Foreign modules come
+// from a proxy of files into the test's own cache, without the network or the machine's cache.
 func newTree(t *testing.T, over map[string]string) string {
 	t.Helper()
 	for name, value := range map[string]string{
@@ -95,7 +93,7 @@ func newTree(t *testing.T, over map[string]string) string {
 	return root
 }
 
-// newDep makes a proxy that has example.org/dep, and returns its lines in go.sum.
+// newDep creates a proxy with example.org/dep, and returns its lines in go.sum.
 func newDep(t *testing.T) (dir, lines string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -180,7 +178,7 @@ func releases(root, name string, args ...string) (code int, stdout, stderr strin
 	return code, out.String(), complaint.String()
 }
 
-// must runs the command, which has to succeed.
+// must runs the command and expects success.
 func must(t *testing.T, root, name string, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := releases(root, name, args...)
@@ -190,7 +188,7 @@ func must(t *testing.T, root, name string, args ...string) string {
 	return stdout
 }
 
-// mustRefuse runs the command, which has to fail and to say why.
+// mustRefuse runs the command and expects a failure with the reason.
 func mustRefuse(t *testing.T, root, why, name string, args ...string) {
 	t.Helper()
 	code, stdout, stderr := releases(root, name, args...)

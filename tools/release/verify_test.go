@@ -10,24 +10,24 @@ import (
 
 func TestVerify(t *testing.T) {
 	root := newTree(t, nil)
-	said := must(t, root, "verify")
+	output := must(t, root, "verify")
 	for _, want := range []string{
 		"example.org/r/cmd/spazio@v0.1.0", "example.org/r/cmd/kubectl-spazio@v0.1.0", "compiled example.org/r/lib v0.1.0 alone",
 		"compiled example.org/r/base v0.1.0 alone", "compiled example.org/r v0.1.0 alone", "no library was released before",
 	} {
-		if !strings.Contains(said, want) {
-			t.Errorf("it does not say %q:\n%s", want, said)
+		if !strings.Contains(output, want) {
+			t.Errorf("%q is missing in:\n%s", want, output)
 		}
 	}
-	if strings.Contains(said, "aside") || strings.Contains(said, "bench") {
-		t.Errorf("it took what nobody can install:\n%s", said)
+	if strings.Contains(output, "aside") || strings.Contains(output, "bench") {
+		t.Errorf("it accepted a program that cannot be installed:\n%s", output)
 	}
 	if changes := git(t, root, "status", "--porcelain"); changes != "" {
 		t.Errorf("it changed the tree:\n%s", changes)
 	}
 }
 
-// Whatever works in the workspace alone is refused, with the place and the reason.
+// What works only in the workspace is refused, with the place and the reason.
 func TestRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		over map[string]string
@@ -37,7 +37,7 @@ func TestRefuses(t *testing.T) {
 			map[string]string{"cmd/go.mod": cmdMod("\nreplace example.org/r/lib => ../lib\n")},
 			"more replace directives",
 		},
-		"a replace of somebody else's module": {
+		"a replace of a foreign module": {
 			map[string]string{"lib/go.mod": libMod("v0.1.0", "replace (\n\texample.org/dep => ../base\n\texample.org/r/base => ../base\n)\n")},
 			"replace example.org/dep: who requires the module gets the original",
 		},
@@ -45,7 +45,7 @@ func TestRefuses(t *testing.T) {
 			map[string]string{"lib/go.mod": libMod("v0.1.0", "replace example.org/r/base => ../base\n\nexclude example.org/dep v1.2.2\n")},
 			"no other module excludes it",
 		},
-		"a module of another path than its directory's": {
+		"a module whose path differs from its directory's": {
 			map[string]string{"base/go.mod": "module example.org/r/basis\n\ngo 1.26.0\n"},
 			"module declares its path as: example.org/r/basis",
 		},
@@ -57,7 +57,7 @@ func TestRefuses(t *testing.T) {
 			map[string]string{"base/part/part.go": "package part\n\nvar X = absent\n"},
 			"base in a module of its own",
 		},
-		"a sum of somebody else's module that is not its": {
+		"a wrong sum of a foreign module": {
 			map[string]string{"lib/go.sum": "example.org/dep v1.2.3 h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n", "cmd/go.sum": ""},
 			"checksum mismatch",
 		},
@@ -66,7 +66,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// What is verified is what a tag would name.
+// The verified tree is the one that a tag would name.
 func TestDirty(t *testing.T) {
 	for name, change := range map[string]map[string]string{
 		"changed": {"lib/lib.go": "package lib\n"}, "new": {"lib/new.go": "package lib\n"}, "gone": {"lib/lib.go": ""},
@@ -86,8 +86,7 @@ func TestDirty(t *testing.T) {
 // without is lib without one of its functions.
 var without = map[string]string{"lib/lib.go": strings.Replace(tiny["lib/lib.go"], "func Other() {}\n", "", 1)}
 
-// A function that was there at the last release may go with a minor version and a line in
-// the change log alone.
+// A function of the last release may be removed only with a minor version and a line in the change log.
 func TestRemoved(t *testing.T) {
 	root := released(t)
 	commit(t, root, without)
@@ -97,13 +96,13 @@ func TestRemoved(t *testing.T) {
 	commit(t, root, nil)
 	mustRefuse(t, root, "CHANGELOG.md names nothing of lib", "verify")
 	commit(t, root, map[string]string{"CHANGELOG.md": strings.Replace(tiny["CHANGELOG.md"], "### Added", "### Removed\n\n- `lib.Other`, which did nothing.\n\n### Added", 1)})
-	if said := must(t, root, "verify"); !strings.Contains(said, "incompatible in lib: Other: removed") || !strings.Contains(said, "lib v0.2.0 alone") {
-		t.Errorf("%s", said)
+	if output := must(t, root, "verify"); !strings.Contains(output, "incompatible in lib: Other: removed") || !strings.Contains(output, "lib v0.2.0 alone") {
+		t.Errorf("%s", output)
 	}
 }
 
-// released is a tree whose modules are tagged at v0.1.0; a tag that is not annotated counts, too, one that
-// names no version does not.
+// released returns a tree whose modules are tagged at v0.1.0; a lightweight tag counts, too, one
+// without a version does not.
 func released(t *testing.T) string {
 	t.Helper()
 	root := newTree(t, nil)
@@ -114,18 +113,18 @@ func released(t *testing.T) string {
 	return root
 }
 
-// What is new, or changed below internal, breaks nobody.
+// New functions, and changes below internal, are compatible.
 func TestAdded(t *testing.T) {
 	root := newTree(t, map[string]string{"lib/internal/x/x.go": "package x\n\nfunc X() {}\n"})
 	git(t, root, "tag", "lib/v0.1.0")
 	commit(t, root, map[string]string{"lib/lib.go": tiny["lib/lib.go"] + "\nfunc More() {}\n", "lib/internal/x/x.go": "package x\n"})
-	if said := must(t, root, "verify"); !strings.Contains(said, "lib v0.1.1 alone") || strings.Contains(said, "incompatible") {
-		t.Errorf("%s", said)
+	if output := must(t, root, "verify"); !strings.Contains(output, "lib v0.1.1 alone") || strings.Contains(output, "incompatible") {
+		t.Errorf("%s", output)
 	}
 }
 
-// Each module is tagged when it has changed itself, by the next patch version. What is no part of
-// it for others, and other modules, do not count.
+// Each module is tagged when it has changed itself, with the next patch version. Files that are no part
+// of it for its users, and other modules, do not count.
 func TestVersions(t *testing.T) {
 	root := released(t)
 	mustRefuse(t, root, "no module has changed", "tag")
@@ -143,18 +142,18 @@ func TestVersions(t *testing.T) {
 	if got := tagsOf(must(t, root, "tag")); got != "base/v0.1.2 v0.1.1" {
 		t.Errorf("tags %s", got)
 	}
-	// Who needs what is new of base requires it, and is another module by that.
+	// A module that needs the new base requires it, and has thereby changed.
 	commit(t, root, map[string]string{"lib/go.mod": libMod("v0.1.2", "replace example.org/r/base => ../base\n")})
 	if got := tagsOf(must(t, root, "tag")); got != "base/v0.1.2 v0.1.1 lib/v0.1.1" {
 		t.Errorf("tags %s", got)
 	}
-	if said := must(t, root, "proxy", filepath.Join(t.TempDir(), "proxy")); !strings.Contains(said, "/cmd v0.1.0\n") || !strings.Contains(said, "/lib v0.1.1\n") {
-		t.Errorf("%s", said)
+	if output := must(t, root, "proxy", filepath.Join(t.TempDir(), "proxy")); !strings.Contains(output, "/cmd v0.1.0\n") || !strings.Contains(output, "/lib v0.1.1\n") {
+		t.Errorf("%s", output)
 	}
-	if said := must(t, root, "verify"); strings.Contains(said, "cmd") || !strings.Contains(said, "base v0.1.2 alone") {
-		t.Errorf("%s", said)
+	if output := must(t, root, "verify"); strings.Contains(output, "cmd") || !strings.Contains(output, "base v0.1.2 alone") {
+		t.Errorf("%s", output)
 	}
-	// A minor version is everybody's.
+	// A minor version applies to all modules.
 	must(t, root, "set", "v0.2")
 	commit(t, root, map[string]string{"CHANGELOG.md": "# Changelog\n\n## [0.2.0]\n"})
 	if got := tagsOf(must(t, root, "tag")); got != "base/v0.2.0 cmd/v0.2.0 v0.1.1 lib/v0.2.0" {
@@ -162,23 +161,23 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// tagsOf are the tags that are proposed, in their order.
-func tagsOf(said string) string {
+// tagsOf returns the proposed tags, in their order.
+func tagsOf(output string) string {
 	var names []string
-	for _, f := range regexp.MustCompile(`git tag -a -m '[^']+' (\S+) \w{40}\n`).FindAllStringSubmatch(said, -1) {
+	for _, f := range regexp.MustCompile(`git tag -a -m '[^']+' (\S+) \w{40}\n`).FindAllStringSubmatch(output, -1) {
 		names = append(names, f[1])
 	}
 	return strings.Join(names, " ")
 }
 
-// TestSetGoesNotBack: no version is set that is older than what a module has been released as.
+// TestSetGoesNotBack: a version older than a module's released one is refused.
 func TestSetGoesNotBack(t *testing.T) {
 	root := released(t)
 	git(t, root, "tag", "lib/v0.1.4")
 	mustRefuse(t, root, "VERSION = v0.1: it is older than lib/v0.1.4, which is released", "set", "v0.1")
 	mustRefuse(t, root, "VERSION = v0.1.3: it is older than lib/v0.1.4, which is released", "set", "v0.1.3")
 	if changes := git(t, root, "status", "--porcelain"); changes != "" {
-		t.Errorf("what was refused has changed the tree:\n%s", changes)
+		t.Errorf("a refused command changed the tree:\n%s", changes)
 	}
 	must(t, root, "set", "v0.1.4")
 }
@@ -189,7 +188,7 @@ func TestSet(t *testing.T) {
 		mustRefuse(t, root, "VERSION = "+bad, "set", bad)
 	}
 	if changes := git(t, root, "status", "--porcelain"); changes != "" {
-		t.Errorf("what was refused changed the tree:\n%s", changes)
+		t.Errorf("a refused command changed the tree:\n%s", changes)
 	}
 	must(t, root, "set", "v0.2")
 	required := regexp.MustCompile(`example\.org/r/\w+ (v\S+)`)
@@ -209,22 +208,22 @@ func TestSet(t *testing.T) {
 		}
 	}
 	commit(t, root, nil)
-	if said := must(t, root, "verify"); !strings.Contains(said, "base v0.2.0 alone") {
-		t.Errorf("%s", said)
+	if output := must(t, root, "verify"); !strings.Contains(output, "base v0.2.0 alone") {
+		t.Errorf("%s", output)
 	}
 }
 
-// The commands change nothing until somebody runs them, and a minor version has a heading in the
+// The printed commands change nothing until they are run, and a minor version has a heading in the
 // change log.
 func TestTag(t *testing.T) {
 	root := newTree(t, nil)
 	mustRefuse(t, root, "it has no heading of v0.1.0", "tag")
 	commit(t, root, map[string]string{"CHANGELOG.md": strings.Replace(tiny["CHANGELOG.md"], "[Unreleased]", "[0.1.0] - 2026-11-23", 1)})
-	said := must(t, root, "tag")
+	output := must(t, root, "tag")
 	if tags := git(t, root, "tag"); tags != "" {
-		t.Errorf("it made tags: %s", tags)
+		t.Errorf("got tags: %s", tags)
 	}
-	if got, want := tagsOf(said), "base/v0.1.0 cmd/v0.1.0 v0.1.0 lib/v0.1.0"; got != want || !strings.HasSuffix(said, "git push --atomic origin "+want+"\n") {
-		t.Errorf("tags %s, want %s:\n%s", got, want, said)
+	if got, want := tagsOf(output), "base/v0.1.0 cmd/v0.1.0 v0.1.0 lib/v0.1.0"; got != want || !strings.HasSuffix(output, "git push --atomic origin "+want+"\n") {
+		t.Errorf("tags %s, want %s:\n%s", got, want, output)
 	}
 }

@@ -1,5 +1,5 @@
-// Package recordingtest holds recordings to their promise: replayed, an agent reports what it
-// reported, bit for bit.
+// Package recordingtest checks that recordings replay bit for bit: a replayed agent reports what it
+// reported originally.
 package recordingtest
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 )
 
-// Replays returns the reports of the recording at path, replayed. It fails the test where one
-// is not what was recorded, and if there is none.
+// Replays returns the reports of the recording at path, replayed. It fails the test if a report differs
+// from the recorded one, and if there is none.
 func Replays(t testing.TB, path string) (reports []agent.Report) {
 	t.Helper()
 	reader, err := recording.Open(path)
@@ -23,7 +23,7 @@ func Replays(t testing.TB, path string) (reports []agent.Report) {
 			t.Fatal(err)
 		}
 		if !pair.Identical() {
-			t.Fatalf("replayed at %v: another report", pair.At())
+			t.Fatalf("replayed at %v: got a different report", pair.At())
 		}
 		reports = append(reports, *pair.Replayed)
 	}

@@ -31,7 +31,7 @@ var config = authority.Config{
 	},
 }
 
-// manifest are the objects as they are installed.
+// manifest returns the objects as installed.
 func manifest() (objects []runtime.Object) {
 	for _, name := range []string{"spazio-ca", "spazio-scheduler-tls", "spazio-aggregator-tls"} {
 		objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "spazio-system", Name: name}, Type: corev1.SecretTypeOpaque})
@@ -42,13 +42,13 @@ func manifest() (objects []runtime.Object) {
 	return objects
 }
 
-// ensure is Ensure at a time.
+// ensure runs Ensure at a time.
 func ensure(ctx context.Context, client corev1client.CoreV1Interface, c authority.Config, now time.Time) ([]authority.Change, error) {
 	c.Now = func() time.Time { return now }
 	return authority.Ensure(ctx, client, c)
 }
 
-// names are those that somebody dials.
+// names are those that clients dial.
 var names = map[string][]string{
 	"spazio-scheduler-tls": {"spazio-scheduler", "spazio-scheduler.spazio-system", "spazio-scheduler.spazio-system.svc", "spazio-scheduler.spazio-system.svc.cluster.local"},
 	"spazio-aggregator-tls": {
@@ -57,7 +57,7 @@ var names = map[string][]string{
 	},
 }
 
-// check verifies each server's certificate by each namespace's bundle.
+// check verifies each server's certificate against each namespace's bundle.
 func check(t *testing.T, client corev1client.CoreV1Interface, now time.Time) {
 	t.Helper()
 	for secret, names := range names {
@@ -83,14 +83,14 @@ func check(t *testing.T, client corev1client.CoreV1Interface, now time.Time) {
 			}
 			_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 			if peer := secret == "spazio-aggregator-tls"; (err == nil) != peer {
-				t.Errorf("%s as a client's: %v", secret, err)
+				t.Errorf("%s as a client certificate: %v", secret, err)
 			}
 		}
 	}
 }
 
-// TestPlanIsStored for two years of daily runs, while somebody else now and then
-// changes an object between its reading and its writing.
+// TestPlanIsStored for two years of daily runs, while another writer sometimes changes an object
+// between its read and its write.
 func TestPlanIsStored(t *testing.T) {
 	client := fake.NewClientset(manifest()...)
 	updates := 0
@@ -115,13 +115,13 @@ func TestPlanIsStored(t *testing.T) {
 		}
 	}
 	if n := changes["leaf"]; n < 2*730/60 || n > 2*(730/59+1) {
-		t.Errorf("%d certificates in two years", n)
+		t.Errorf("got %d certificates in two years", n)
 	}
 	if n := changes["bundle"]; n < 2*4 {
-		t.Errorf("%d bundles in two years", n)
+		t.Errorf("got %d bundles in two years", n)
 	}
-	// Its rights are these and no others.
-	var asked []string
+	// It uses these permissions and no others.
+	var requests []string
 	for _, a := range client.Actions() {
 		name := ""
 		switch a := a.(type) {
@@ -130,9 +130,9 @@ func TestPlanIsStored(t *testing.T) {
 		case clienttesting.UpdateAction:
 			name = a.GetObject().(metav1.Object).GetName()
 		}
-		asked = append(asked, strings.Join([]string{a.GetNamespace(), a.GetResource().Resource, name, a.GetVerb()}, " "))
+		requests = append(requests, strings.Join([]string{a.GetNamespace(), a.GetResource().Resource, name, a.GetVerb()}, " "))
 	}
-	slices.Sort(asked)
+	slices.Sort(requests)
 	want := []string{
 		"spazio-agent configmaps spazio-trust get", "spazio-agent configmaps spazio-trust update",
 		"spazio-system configmaps spazio-trust get", "spazio-system configmaps spazio-trust update",
@@ -140,12 +140,12 @@ func TestPlanIsStored(t *testing.T) {
 		"spazio-system secrets spazio-ca get", "spazio-system secrets spazio-ca update",
 		"spazio-system secrets spazio-scheduler-tls get", "spazio-system secrets spazio-scheduler-tls update",
 	}
-	if asked = slices.Compact(asked); !slices.Equal(asked, want) {
-		t.Errorf("asked for %q, want %q", asked, want)
+	if requests = slices.Compact(requests); !slices.Equal(requests, want) {
+		t.Errorf("got requests %q, want %q", requests, want)
 	}
 }
 
-// TestPlanIsNotStored where objects are missing, in a dry run, or without end.
+// TestPlanIsNotStored if objects are missing, in a dry run, or with endless conflicts.
 func TestPlanIsNotStored(t *testing.T) {
 	for i, missing := range manifest() {
 		objects := slices.Delete(manifest(), i, i+1)
@@ -159,22 +159,22 @@ func TestPlanIsNotStored(t *testing.T) {
 	dry.DryRun = true
 	changes, err := ensure(t.Context(), client.CoreV1(), dry, began)
 	if err != nil || len(changes) != 5 {
-		t.Errorf("a dry run: %+v, %v", changes, err)
+		t.Errorf("dry run: got %+v, %v", changes, err)
 	}
 	for _, a := range client.Actions() {
 		if a.GetVerb() != "get" {
-			t.Errorf("a dry run %ss", a.GetVerb())
+			t.Errorf("got a %s in a dry run", a.GetVerb())
 		}
 	}
 	client.PrependReactor("update", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{}, "", errors.New("changed"))
 	})
 	if made, err := ensure(t.Context(), client.CoreV1(), config, began); !errors.Is(err, authority.ErrContended) || len(made) > 0 {
-		t.Errorf("somebody else is always quicker: %+v, %v", made, err)
+		t.Errorf("endless conflicts: got %+v, %v", made, err)
 	}
 }
 
-// FuzzPlanOfSecrets: whatever the objects hold, afterwards everything verifies.
+// FuzzPlanOfSecrets: whatever the objects hold, everything verifies afterwards.
 func FuzzPlanOfSecrets(f *testing.F) {
 	client := fake.NewClientset(manifest()...)
 	if _, err := ensure(context.Background(), client.CoreV1(), config, began); err != nil {
@@ -215,8 +215,8 @@ func TestValidate(t *testing.T) {
 		if !errors.As(err, &which) || !errors.Is(err, authority.ErrInvalid) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%+v: %v", servers, err)
 		}
-		if asked := client.Actions(); len(asked) > 0 {
-			t.Errorf("%+v: asked for %v", servers, asked)
+		if requests := client.Actions(); len(requests) > 0 {
+			t.Errorf("%+v: got requests %v", servers, requests)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/authority"
 )
 
-// unqualified is an authority whose certificate does not say that it may sign.
+// unqualified returns an authority whose certificate does not allow signing.
 func unqualified(t *testing.T, now time.Time) authority.Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -40,25 +40,25 @@ func unqualified(t *testing.T, now time.Time) authority.Pair {
 	}
 }
 
-// An authority that may not sign is none, whatever it calls itself.
+// An authority that may not sign is ignored, whatever its name.
 func TestPlanTakesNoUnqualifiedAuthority(t *testing.T) {
 	s := newStore(t)
 	settle(t, s, began)
-	stranger := unqualified(t, began)
-	s.state.Authority = stranger
+	foreign := unqualified(t, began)
+	s.state.Authority = foreign
 	settle(t, s, began.Add(day))
-	if bytes.Equal(s.state.Authority.Certificate, stranger.Certificate) && s.state.Next.Certificate == nil {
-		t.Error("it is to go on signing")
+	if bytes.Equal(s.state.Authority.Certificate, foreign.Certificate) && s.state.Next.Certificate == nil {
+		t.Error("it continues to sign")
 	}
 	for place, bundle := range s.state.Bundles {
-		if bytes.Contains(bundle, stranger.Certificate) {
-			t.Errorf("the %s trust it", place)
+		if bytes.Contains(bundle, foreign.Certificate) {
+			t.Errorf("it is trusted by the %s", place)
 		}
 	}
 }
 
-// TestPlanSaysWhy follows an authority through its year, run by run.
-func TestPlanSaysWhy(t *testing.T) {
+// TestPlanReasons follows an authority through its year, run by run.
+func TestPlanReasons(t *testing.T) {
 	s := newStore(t)
 	why := func(now time.Time) string {
 		t.Helper()
@@ -75,7 +75,7 @@ func TestPlanSaysWhy(t *testing.T) {
 		return ""
 	}
 	if got, want := why(began), "no authority can sign: there is a next one: the next one does"; got != want {
-		t.Errorf("at first %q, want %q", got, want)
+		t.Errorf("at first: got %q, want %q", got, want)
 	}
 	for now := began; now.Before(began.Add(350 * day)); now = now.Add(20 * day) {
 		if got := why(now); got != "" {
@@ -84,31 +84,31 @@ func TestPlanSaysWhy(t *testing.T) {
 	}
 	year := parse(t, s.state.Authority.Certificate)[0].NotBefore.Add(365 * day)
 	if got := why(year.Add(-time.Nanosecond)); got != "" {
-		t.Errorf("before a year is over: %q", got)
+		t.Errorf("before a year is over: got %q", got)
 	}
 	for _, tt := range []struct {
 		after time.Duration
 		want  string
 	}{
 		{0, "the authority has signed for a year: there is a next one"},
-		{time.Hour, "the authority has signed for a year"}, // it is known by now
+		{time.Hour, "the authority has signed for a year"}, // it is trusted everywhere by now
 		{time.Hour + 7*day, "the authority has signed for a year: the next one does"},
-		{100 * day, "who knows whom has changed"}, // the former one is forgotten
+		{100 * day, "who knows whom has changed"}, // the former one is dropped
 	} {
 		if tt.after == 100*day { // once the last of its certificates is replaced
 			for now := year.Add(20 * day); now.Before(year.Add(tt.after)); now = now.Add(20 * day) {
 				s.run(now, 99)
 			}
-			s.state.Former = append(s.state.Former, stranger(t).Authority.Certificate...)
+			s.state.Former = append(s.state.Former, foreign(t).Authority.Certificate...)
 		}
 		if got := why(year.Add(tt.after)); got != tt.want {
-			t.Errorf("after a year and %v: %q, want %q", tt.after, got, tt.want)
+			t.Errorf("after a year and %v: got %q, want %q", tt.after, got, tt.want)
 		}
 	}
 }
 
-// TestPlanDoesNotWaitForTheEnd: where the authority is lost and certificates end
-// within two weeks, the next one signs at once, although nobody knows it.
+// TestPlanDoesNotWaitForTheEnd: if the authority is lost and certificates expire within two weeks, the
+// next one signs at once, although it is not trusted yet.
 func TestPlanDoesNotWaitForTheEnd(t *testing.T) {
 	for left, signs := range map[time.Duration]bool{14*day + time.Nanosecond: false, 14 * day: true, 10 * day: true} {
 		s := newStore(t)
@@ -118,13 +118,13 @@ func TestPlanDoesNotWaitForTheEnd(t *testing.T) {
 		s.state.Authority.Key = []byte("lost")
 		s.run(now, 99)
 		if renewed := !bytes.Equal(s.state.Leaves["scheduler"].Certificate, former); renewed != signs {
-			t.Errorf("%v before the end it signs at once: %v, want %v", left, renewed, signs)
+			t.Errorf("%v before the end: got signing at once %v, want %v", left, renewed, signs)
 		}
 	}
 }
 
-// TestPlanKnowsTheFormer: the former authority's certificates hold although every
-// bundle was lost, until they are due.
+// TestPlanKnowsTheFormer: the former authority's certificates stay valid after all bundles were lost,
+// until they are due.
 func TestPlanKnowsTheFormer(t *testing.T) {
 	s := newStore(t)
 	settle(t, s, began)
@@ -134,7 +134,7 @@ func TestPlanKnowsTheFormer(t *testing.T) {
 		s.run(now, 99)
 	}
 	if len(s.state.Former) == 0 {
-		t.Fatal("no authority was ever succeeded")
+		t.Fatal("no authority was ever replaced")
 	}
 	former := s.state.Leaves["scheduler"].Certificate
 	for place := range s.state.Bundles {
@@ -142,12 +142,12 @@ func TestPlanKnowsTheFormer(t *testing.T) {
 	}
 	s.run(now, 99)
 	if !bytes.Equal(s.state.Leaves["scheduler"].Certificate, former) {
-		t.Error("a certificate that holds was replaced")
+		t.Error("a valid certificate was replaced")
 	}
 	s.judge(now)
 }
 
-// A DNS name has 253 bytes at most.
+// A DNS name has at most 253 bytes.
 func TestPlanTakesLongNames(t *testing.T) {
 	label := strings.Repeat("a", 61) + "."
 	longest := strings.Repeat(label, 4)

@@ -9,12 +9,12 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// errContended reports that somebody else changed the objects each time that they were to be
+// errContended reports that another writer changed the objects each time before they could be
 // stored. The next run goes on from there.
 var errContended = errors.New("others change the certificates at the same time")
 
 // mostRounds bounds how often what is stored is looked at again: after a change,
-// and because somebody else was quicker.
+// and after a conflict with another writer.
 const mostRounds = 5
 
 // Ensure stores what is to be changed now, and returns it, also with an error:

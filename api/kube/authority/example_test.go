@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/authority"
 )
 
-// A server's certificate is made on the first day and replaced after 60.
+// A server's certificate is issued on the first day and replaced after 60.
 func ExampleEnsure() {
 	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "shop", Name: name} }
 	client := fake.NewClientset(

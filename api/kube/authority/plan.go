@@ -46,7 +46,7 @@ type planner struct {
 	authority, next *holder // nil unless it can sign
 	published       time.Time
 	former          []*x509.Certificate // as the state calls them
-	known           []*x509.Certificate // authorities that somebody trusts
+	known           []*x509.Certificate // authorities in some bundle
 	leaves          map[string]*leaf    // those that hold
 	due             map[string]string   // why a leaf is to be replaced
 	urgent          bool                // that can't wait for lead
@@ -196,8 +196,8 @@ func (p *planner) retire() {
 	p.former = kept
 }
 
-// state is what the planner has come to; a key that can't sign yet stays, for
-// somebody may know better.
+// state returns the planner's result; a key that can't sign yet is kept, since
+// an administrator may have put it there.
 func (p *planner) state(s State) State {
 	planned := State{
 		Authority: s.Authority, Published: p.published, Former: encode(p.former...),

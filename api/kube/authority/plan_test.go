@@ -19,7 +19,7 @@ import (
 
 const day = 24 * time.Hour
 
-// behind is how old what a reader has may be.
+// behind is the maximum age of what a reader has.
 const behind = 2 * time.Hour
 
 var began = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
@@ -29,14 +29,14 @@ var wanted = map[string]authority.Leaf{
 	"aggregator": {Names: serviceNames("spazio-aggregator"), Client: true},
 }
 
-// serviceNames are the DNS names of a service.
+// serviceNames returns the DNS names of a service.
 func serviceNames(service string) []string {
 	return []string{service, service + ".spazio-system", service + ".spazio-system.svc", service + ".spazio-system.svc.cluster.local"}
 }
 
 var places = []string{"servers", "agents"}
 
-// parse reads the certificates of PEM blocks.
+// parse returns the certificates of PEM blocks.
 func parse(t testing.TB, text []byte) (all []*x509.Certificate) {
 	t.Helper()
 	for {
@@ -52,8 +52,8 @@ func parse(t testing.TB, text []byte) (all []*x509.Certificate) {
 	}
 }
 
-// verify does as a TLS client does with a server's certificate, and as a server
-// does with a client's.
+// verify checks the leaf as a TLS client checks a server's certificate, and as a server checks a
+// client's.
 func verify(t testing.TB, want authority.Leaf, leaf authority.Pair, bundle []byte, now time.Time) error {
 	t.Helper()
 	if _, err := tls.X509KeyPair(leaf.Certificate, leaf.Key); err != nil {
@@ -76,7 +76,7 @@ func verify(t testing.TB, want authority.Leaf, leaf authority.Pair, bundle []byt
 	return nil
 }
 
-// history are the versions of what is stored under a name.
+// history is the versions of a stored object.
 type history[T any] []struct {
 	from, to time.Time
 	value    T
@@ -92,7 +92,7 @@ func (h *history[T]) put(now time.Time, value T) {
 	}{now, time.Time{}, value})
 }
 
-// at are the versions that somebody may have at a time.
+// at returns the versions that a reader may have at a time.
 func (h history[T]) at(now time.Time) (values []T) {
 	for _, v := range slices.Backward(h) {
 		if v.to.IsZero() || !v.to.Before(now.Add(-behind)) {
@@ -102,7 +102,7 @@ func (h history[T]) at(now time.Time) (values []T) {
 	return values
 }
 
-// store is what is stored, and was.
+// store is the stored objects with their histories.
 type store struct {
 	t           *testing.T
 	state       authority.State
@@ -125,7 +125,7 @@ func newStore(t *testing.T) *store {
 	return s
 }
 
-// run plans and stores the changes, most of them at most.
+// run plans and stores at most so many of the changes.
 func (s *store) run(now time.Time, most int) (changed bool) {
 	s.t.Helper()
 	planned, changes, err := authority.Plan(wanted, s.state, now)
@@ -152,22 +152,21 @@ func (s *store) run(now time.Time, most int) (changed bool) {
 func (s *store) judgeBundle(bundle []byte, now time.Time) {
 	s.t.Helper()
 	if bytes.Contains(bundle, []byte("PRIVATE")) {
-		s.t.Errorf("%v: a bundle has a private key", now)
+		s.t.Errorf("%v: got a bundle with a private key", now)
 	}
 	all := parse(s.t, bundle)
 	if len(all) == 0 || len(all) > 3 {
-		s.t.Errorf("%v: %d authorities are trusted", now, len(all))
+		s.t.Errorf("%v: got %d trusted authorities", now, len(all))
 	}
 	for _, c := range all {
 		s.authorities[string(c.Raw)] = true
 		if life := c.NotAfter.Sub(now); life <= 0 {
-			s.t.Errorf("%v: an authority is trusted that ended on %v", now, c.NotAfter)
+			s.t.Errorf("%v: got a trusted authority that expired on %v", now, c.NotAfter)
 		}
 	}
 }
 
-// judge fails the test unless each leaf in use verifies against each bundle in
-// use.
+// judge fails the test unless each leaf in use verifies against each bundle in use.
 func (s *store) judge(now time.Time) {
 	s.t.Helper()
 	for name, want := range wanted {
@@ -175,7 +174,7 @@ func (s *store) judge(now time.Time) {
 			for place, bundles := range s.bundles {
 				for _, bundle := range bundles.at(now) {
 					if err := verify(s.t, want, leaf, bundle, now); err != nil {
-						s.t.Errorf("%v: the %s's certificate, for whoever has the bundle of the %s: %v", now, name, place, err)
+						s.t.Errorf("%v: certificate of the %s against the bundle of the %s: %v", now, name, place, err)
 					}
 				}
 			}
@@ -183,8 +182,7 @@ func (s *store) judge(now time.Time) {
 	}
 }
 
-// judgeOverlap holds the history to the weeks before an authority signs and after
-// it did.
+// judgeOverlap checks that authorities are trusted in the weeks before they sign and after.
 func (s *store) judgeOverlap() {
 	s.t.Helper()
 	week := 7 * day
@@ -198,7 +196,7 @@ func (s *store) judgeOverlap() {
 						continue
 					}
 					if err := verify(s.t, want, leaf.value, bundle.value, leaf.from.Add(time.Hour)); err != nil {
-						s.t.Errorf("the %s's certificate of %v is not known in the bundle of the %s of %v: %v", name, leaf.from, place, bundle.from, err)
+						s.t.Errorf("certificate of the %s of %v against the bundle of the %s of %v: %v", name, leaf.from, place, bundle.from, err)
 					}
 				}
 			}
@@ -206,8 +204,8 @@ func (s *store) judgeOverlap() {
 	}
 }
 
-// TestPlanHoldsForTenYears: runs are missing for up to 25 days, end between any
-// two changes, and readers are up to two hours behind.
+// TestPlanHoldsForTenYears: runs are missing for up to 25 days, stop between any two changes, and
+// readers are up to two hours behind.
 func TestPlanHoldsForTenYears(t *testing.T) {
 	seeds := uint64(4)
 	if testing.Short() {
@@ -219,7 +217,7 @@ func TestPlanHoldsForTenYears(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 15))
 			s := newStore(t)
 			s.run(began, 99)
-			last := began // complete run
+			last := began // the last complete run
 			for now := began; now.Before(began.Add(3650 * day)); {
 				pause := day + time.Duration(random.Int64N(int64(2*time.Hour))) - time.Hour
 				if random.IntN(20) == 0 {
@@ -245,18 +243,18 @@ func TestPlanHoldsForTenYears(t *testing.T) {
 			}
 			s.judgeOverlap()
 			if n := len(s.authorities); n < 9 || n > 10 {
-				t.Errorf("%d authorities in ten years, want one a year", n)
+				t.Errorf("got %d authorities in ten years, want one a year", n)
 			}
 			for name, leaves := range s.leaves {
 				if n := len(*leaves); n < 3650/85 || n > 3650/60+1 {
-					t.Errorf("%d certificates for the %s in ten years", n, name)
+					t.Errorf("got %d certificates for the %s in ten years", n, name)
 				}
 			}
 		})
 	}
 }
 
-// settle runs until there is nothing to do.
+// settle runs until there are no changes left.
 func settle(t *testing.T, s *store, now time.Time) {
 	t.Helper()
 	for range 3 {
@@ -264,18 +262,17 @@ func settle(t *testing.T, s *store, now time.Time) {
 			return
 		}
 	}
-	t.Fatal("there is always something to do")
+	t.Fatal("the plan never ends")
 }
 
-// TestPlanMends what somebody has damaged, without harm to who relies on what was
-// not.
-func TestPlanMends(t *testing.T) {
+// TestPlanRepairs damaged objects, without breaking what relies on the intact ones.
+func TestPlanRepairs(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		damage func(*authority.State)
 		// renewed are the leaves that are replaced at once.
 		renewed []string
-		// authorities are those that a bundle names then.
+		// authorities are those in a bundle afterwards.
 		authorities int
 	}{
 		{"nothing", func(*authority.State) {}, nil, 1},
@@ -286,15 +283,15 @@ func TestPlanMends(t *testing.T) {
 		{"another's certificate", func(s *authority.State) { s.Leaves["scheduler"] = s.Leaves["aggregator"] }, []string{"scheduler"}, 1},
 		{"an authority's certificate", func(s *authority.State) { s.Leaves["scheduler"] = s.Authority }, []string{"scheduler"}, 1},
 		{"no bundles", func(s *authority.State) { s.Bundles["servers"], s.Bundles["agents"] = nil, []byte("gone") }, nil, 1},
-		{"a bundle that trusts a stranger", func(s *authority.State) {
-			s.Bundles["agents"] = append(s.Bundles["agents"], stranger(t).Bundles["agents"]...)
+		{"a bundle that trusts a foreign authority", func(s *authority.State) {
+			s.Bundles["agents"] = append(s.Bundles["agents"], foreign(t).Bundles["agents"]...)
 		}, nil, 1},
 		{"no authority's key", func(s *authority.State) { s.Authority.Key = nil }, nil, 2},
 		{"no authority", func(s *authority.State) { s.Authority = authority.Pair{} }, nil, 2},
 		{"no authority, and a leaf lost", func(s *authority.State) { s.Authority = authority.Pair{}; delete(s.Leaves, "scheduler") }, []string{"scheduler"}, 2},
 		{"withdrawn", func(s *authority.State) { s.Authority, s.Leaves = authority.Pair{}, map[string]authority.Pair{} }, []string{"aggregator", "scheduler"}, 1},
-		{"a stranger's leaf", func(s *authority.State) { s.Leaves["scheduler"] = stranger(t).Leaves["scheduler"] }, []string{"scheduler"}, 1},
-		{"a former authority that is none", func(s *authority.State) { s.Former = s.Leaves["scheduler"].Certificate }, nil, 1},
+		{"a foreign leaf", func(s *authority.State) { s.Leaves["scheduler"] = foreign(t).Leaves["scheduler"] }, []string{"scheduler"}, 1},
+		{"an invalid former authority", func(s *authority.State) { s.Former = s.Leaves["scheduler"].Certificate }, nil, 1},
 		{"all of it", func(s *authority.State) {
 			s.Authority, s.Leaves = authority.Pair{}, map[string]authority.Pair{"scheduler": {Certificate: []byte("x")}}
 			s.Bundles = map[string][]byte{"servers": {0}, "agents": nil}
@@ -323,23 +320,23 @@ func TestPlanMends(t *testing.T) {
 			}
 			for _, place := range places {
 				if n := len(parse(t, s.state.Bundles[place])); n != tt.authorities {
-					t.Errorf("%d authorities for the %s, want %d", n, place, tt.authorities)
+					t.Errorf("got %d authorities for the %s, want %d", n, place, tt.authorities)
 				}
 			}
 		})
 	}
 }
 
-// stranger is the state of somebody else.
-func stranger(t *testing.T) authority.State {
+// foreign returns the state of a foreign installation.
+func foreign(t *testing.T) authority.State {
 	t.Helper()
 	s := newStore(t)
 	settle(t, s, began.Add(-time.Hour))
 	return s.state
 }
 
-// TestPlanWaitsForALostAuthority: while the leaves hold, the new one is known for
-// a week before it signs.
+// TestPlanWaitsForALostAuthority: while the leaves are valid, the new authority is trusted for a week
+// before it signs.
 func TestPlanWaitsForALostAuthority(t *testing.T) {
 	s := newStore(t)
 	settle(t, s, began)
@@ -350,43 +347,41 @@ func TestPlanWaitsForALostAuthority(t *testing.T) {
 		s.judge(now)
 		s.judge(now.Add(behind))
 		if n := len(*s.leaves["scheduler"]); n > 1 && now.Before(lost.Add(7*day)) {
-			t.Fatalf("%v: a new authority signs that was unknown a week ago", now)
+			t.Fatalf("%v: an authority signed that was unknown a week ago", now)
 		}
 	}
 	s.judgeOverlap()
 	if n := len(*s.leaves["scheduler"]); n != 3 {
-		t.Errorf("%d certificates in 138 days, want 3", n)
+		t.Errorf("got %d certificates in 138 days, want 3", n)
 	}
 	if n := len(parse(t, s.state.Bundles["agents"])); n != 1 {
-		t.Errorf("%d authorities are trusted at the end, want 1", n)
+		t.Errorf("got %d trusted authorities at the end, want 1", n)
 	}
 }
 
-// TestPlanWaitsForTheBundles: an authority that was made but not told to anybody
-// does not sign, however old it is.
+// TestPlanWaitsForTheBundles: an authority that is in no bundle yet does not sign, however old it is.
 func TestPlanWaitsForTheBundles(t *testing.T) {
 	s := newStore(t)
 	settle(t, s, began)
 	for now := began; now.Before(began.Add(364 * day)); now = now.Add(20 * day) {
 		s.run(now, 99)
 	}
-	s.run(began.Add(370*day), 1) // ends before the bundles are stored
+	s.run(began.Add(370*day), 1) // stops before the bundles are stored
 	s.run(began.Add(375*day), 1)
 	leaves := len(*s.leaves["scheduler"])
 	now := began.Add(395 * day)
-	s.state.Leaves = map[string]authority.Pair{} // lost: they are signed at once
+	s.state.Leaves = map[string]authority.Pair{} // they are lost and signed at once
 	s.run(now, 99)
 	s.judge(now)
 	if n := len(parse(t, s.state.Bundles["agents"])); n != 2 {
-		t.Errorf("%d authorities are trusted, want 2", n)
+		t.Errorf("got %d trusted authorities, want 2", n)
 	}
 	if n := len(*s.leaves["scheduler"]); n != leaves+1 {
-		t.Errorf("%d certificates after the loss of one", n-leaves)
+		t.Errorf("got %d certificates after the loss of one", n-leaves)
 	}
 }
 
-// TestPlanGivesNewNames to a server whose names have changed, by the same
-// authority.
+// TestPlanGivesNewNames: a server whose names have changed gets a certificate of the same authority.
 func TestPlanGivesNewNames(t *testing.T) {
 	s := newStore(t)
 	settle(t, s, began)
@@ -418,8 +413,7 @@ func TestPlanRefusesNames(t *testing.T) {
 	}
 }
 
-// FuzzPlan: whatever is stored, after it has been planned for everything
-// verifies, and it stays so.
+// FuzzPlan: whatever is stored, everything verifies after planning, and continues to.
 func FuzzPlan(f *testing.F) {
 	var seed authority.State
 	for i, now := range []time.Time{began, began.Add(366 * day), began.Add(367 * day), began.Add(380 * day)} {
@@ -452,13 +446,13 @@ func FuzzPlan(f *testing.F) {
 				break
 			}
 			if round == 3 {
-				t.Fatalf("there is always something to do: %+v", changes)
+				t.Fatalf("the plan never ends: %+v", changes)
 			}
 			s = planned
 			for name, want := range wanted {
 				for place, bundle := range s.Bundles {
 					if err := verify(t, want, s.Leaves[name], bundle, now); err != nil {
-						t.Fatalf("%s at the %s: %v", name, place, err)
+						t.Fatalf("%s at the %s: got %v", name, place, err)
 					}
 				}
 			}

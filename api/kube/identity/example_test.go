@@ -13,11 +13,11 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/identity"
 )
 
-// vouching is an API server that knows every token for that of the agent on worker-1.
-type vouching struct{ asked int }
+// vouching is an API server that accepts every token as the agent's on worker-1.
+type vouching struct{ reviewed int }
 
 func (v *vouching) Create(_ context.Context, review *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
-	v.asked++
+	v.reviewed++
 	review = review.DeepCopy()
 	review.Status = authenticationv1.TokenReviewStatus{
 		Authenticated: true, Audiences: review.Spec.Audiences,
@@ -29,8 +29,8 @@ func (v *vouching) Create(_ context.Context, review *authenticationv1.TokenRevie
 	return review, nil
 }
 
-// An agent shows its pod's token twice, and somebody else one for another audience, about which
-// the API server need not be asked.
+// An agent presents its pod's token twice, and another caller one for another audience, which needs no
+// review.
 func ExampleReviewer_Identify() {
 	token := func(audience string) string {
 		claims := `{"aud":["` + audience + `"],"sub":"system:serviceaccount:spazio:spazio-agent","kubernetes.io":{"node":{"name":"worker-1"}}}`
@@ -45,10 +45,10 @@ func ExampleReviewer_Identify() {
 		agent, err := reviewer.Identify(context.Background(), from, token(audience))
 		fmt.Printf("%q refused: %v\n", agent.Node, errors.Is(err, identity.ErrToken) || errors.Is(err, identity.ErrRefused))
 	}
-	fmt.Println("asked:", server.asked)
+	fmt.Println("reviews:", server.reviewed)
 	// Output:
 	// "worker-1" refused: false
 	// "worker-1" refused: false
 	// "" refused: true
-	// asked: 1
+	// reviews: 1
 }

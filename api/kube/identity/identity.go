@@ -37,7 +37,7 @@ var (
 	// ErrToken: there is no token, or not one that the API server accepts for
 	// the audience.
 	ErrToken = errors.New("no valid token")
-	// ErrRefused: the token is somebody else's, or bound to no node.
+	// ErrRefused: the token belongs to another account, or is bound to no node.
 	ErrRefused = errors.New("not an agent's token")
 	// ErrThrottled: the API server is not asked again for now.
 	ErrThrottled = errors.New("too many tokens from here")
@@ -176,7 +176,7 @@ func (r *Reviewer) ask(ctx context.Context, caller *caller, id digest, claims Cl
 		return agent, err
 	}
 	if !known {
-		caller.refusals.giveBack()
+		caller.refusals.refund()
 	}
 	switch {
 	case err == nil:

@@ -28,16 +28,15 @@ func jwt(payload string) string {
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".sig"
 }
 
-// tokenOf is what a kubelet's token of the agent on a node says; number makes it
-// another one.
+// tokenOf returns a kubelet's token of the agent on a node; number makes it distinct.
 func tokenOf(node string, number int) string {
 	return jwt(fmt.Sprintf(`{"aud":["other","spazio"],"sub":"system:serviceaccount:monitoring:agent","exp":1800000000,`+
 		`"kubernetes.io":{"namespace":"monitoring","node":{"name":%q,"uid":"1"}},"jti":"%d"}`, node, number))
 }
 
-// TestIdentify goes through what the API server may say of a token.
+// TestIdentify covers the API server's possible answers about a token.
 func TestIdentify(t *testing.T) {
-	away := errors.New("the API server is away")
+	away := errors.New("the API server is unavailable")
 	good := authenticationv1.TokenReviewStatus{
 		Authenticated: true, Audiences: []string{"spazio"},
 		User: authenticationv1.UserInfo{
@@ -58,7 +57,7 @@ func TestIdentify(t *testing.T) {
 		{name: "an agent's", token: token, want: identity.Agent{Node: "node-1", Until: until, Review: noon.Add(10 * time.Minute)}},
 		{name: "without end", token: forever, want: identity.Agent{Node: "node-1", Review: noon.Add(10 * time.Minute)}},
 		{name: "none", err: identity.ErrToken},
-		{name: "no JWT", token: "abc", err: identity.ErrToken},
+		{name: "not a JWT", token: "abc", err: identity.ErrToken},
 		{name: "not valid", token: token, err: identity.ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {
 			*s = authenticationv1.TokenReviewStatus{Error: "expired"}
 		}},
@@ -68,7 +67,7 @@ func TestIdentify(t *testing.T) {
 		{name: "an API server that knows no audiences", token: token, err: identity.ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {
 			s.Audiences = nil
 		}},
-		{name: "another account's", token: token, err: identity.ErrRefused, change: func(s *authenticationv1.TokenReviewStatus) {
+		{name: "of another account", token: token, err: identity.ErrRefused, change: func(s *authenticationv1.TokenReviewStatus) {
 			s.User.Username = "system:serviceaccount:default:agent"
 		}},
 		{name: "bound to no node", token: token, err: identity.ErrRefused, change: func(s *authenticationv1.TokenReviewStatus) {
@@ -85,7 +84,7 @@ func TestIdentify(t *testing.T) {
 				review := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenReview)
 				want := authenticationv1.TokenReviewSpec{Token: test.token, Audiences: []string{"spazio"}}
 				if diff := cmp.Diff(want, review.Spec); diff != "" {
-					t.Errorf("asked for (-want +got):\n%s", diff)
+					t.Errorf("review (-want +got):\n%s", diff)
 				}
 				answer := &authenticationv1.TokenReview{Status: *good.DeepCopy()}
 				if test.change != nil {
@@ -108,8 +107,7 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// FuzzParseClaims: whatever is read can be written, and what was written is read
-// again.
+// FuzzParseClaims: parsed claims can be encoded, and the encoding is parsed to the same.
 func FuzzParseClaims(f *testing.F) {
 	for _, payload := range []string{
 		`{"exp":1800000000}`, `{"exp":1e300}`, `{"exp":-1}`, `{"exp":"x"}`, `{`, ``, `{"exp":1.5}`, `{"exp":0.5}`,
@@ -122,7 +120,7 @@ func FuzzParseClaims(f *testing.F) {
 		claims, err := identity.ParseClaims(token)
 		if err != nil {
 			if diff := cmp.Diff(identity.Claims{}, claims); diff != "" {
-				t.Errorf("claims beside an error:\n%s", diff)
+				t.Errorf("got claims beside an error:\n%s", diff)
 			}
 			return
 		}
@@ -150,14 +148,14 @@ func FuzzParseClaims(f *testing.F) {
 	})
 }
 
-// TestAnyone: whoever has a token for the audience is told apart by what the API server
-// says, and no other claim is asked for; a token for others, or that has expired, is
-// refused without asking.
+// TestAnyone: callers with a token for the audience are identified by the API server's answer alone,
+// without other required claims; a token for another audience, or an expired one, is refused without a
+// review.
 func TestAnyone(t *testing.T) {
 	client := fake.NewClientset()
-	asked := 0
+	reviewed := 0
 	client.PrependReactor("create", "tokenreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		asked++
+		reviewed++
 		review := a.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenReview).DeepCopy()
 		review.Status = authenticationv1.TokenReviewStatus{
 			Authenticated: true, Audiences: review.Spec.Audiences,
@@ -180,14 +178,14 @@ func TestAnyone(t *testing.T) {
 		t.Error(err, diff)
 	}
 	for name, token := range map[string]string{
-		"for others": jwt(`{"aud":"spazio","sub":"ann"}`), "for nobody": jwt(`{"sub":"ann"}`),
-		"that has expired": jwt(fmt.Sprintf(`{"aud":"spazio-external","exp":%d}`, noon.Unix())), "that is none": "x",
+		"for another audience": jwt(`{"aud":"spazio","sub":"ann"}`), "without an audience": jwt(`{"sub":"ann"}`),
+		"expired": jwt(fmt.Sprintf(`{"aud":"spazio-external","exp":%d}`, noon.Unix())), "invalid": "x",
 	} {
 		if agent, err := r.Identify(t.Context(), addr, token); !errors.Is(err, identity.ErrToken) || agent.User != nil {
 			t.Errorf("a token %s: %+v, %v", name, agent, err)
 		}
 	}
-	if asked != 1 {
-		t.Errorf("the API server was asked %d times, want once", asked)
+	if reviewed != 1 {
+		t.Errorf("got %d reviews, want 1", reviewed)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/identity"
 )
 
-// TestReviewsOverTheWire: the request is the API's, and what is no answer is an
-// error, not a refusal.
+// TestReviewsOverTheWire: the request has the API's format, and an invalid answer is an error rather
+// than a refusal.
 func TestReviewsOverTheWire(t *testing.T) {
 	status := http.StatusCreated
 	body := func(r authenticationv1.TokenReview) string {
@@ -59,10 +59,10 @@ func TestReviewsOverTheWire(t *testing.T) {
 	status = http.StatusCreated
 	body = func(authenticationv1.TokenReview) string { return "not JSON" }
 	if agent, result := identify(3); agent.Node != "" || result != identity.Unknown {
-		t.Errorf("no JSON: %+v, %s", agent, result)
+		t.Errorf("not JSON: got %+v, %s", agent, result)
 	}
 	server.Close()
 	if agent, result := identify(4); agent.Node != "" || result != identity.Unknown {
-		t.Errorf("no server: %+v, %s", agent, result)
+		t.Errorf("no server: got %+v, %s", agent, result)
 	}
 }

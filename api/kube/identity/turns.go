@@ -82,8 +82,8 @@ func (b *budget) allow(now time.Time) bool {
 	return true
 }
 
-// giveBack returns one that was granted for nothing.
-func (b *budget) giveBack() {
+// refund returns a unit that was granted without need.
+func (b *budget) refund() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used = max(0, b.used-1)

@@ -22,10 +22,10 @@ type server struct {
 	authentication.TokenReviewInterface
 	enter, leave chan struct{} // if set, a review waits between them
 
-	mu      sync.Mutex
-	genuine map[string]string // to the node
-	asked   int
-	away    bool
+	mu       sync.Mutex
+	genuine  map[string]string // from the token to its node
+	reviewed int
+	away     bool
 }
 
 func (s *server) Create(ctx context.Context, r *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
@@ -35,7 +35,7 @@ func (s *server) Create(ctx context.Context, r *authenticationv1.TokenReview, _ 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked++
+	s.reviewed++
 	if s.away {
 		return nil, errors.New("away")
 	}
@@ -55,7 +55,7 @@ func (s *server) Create(ctx context.Context, r *authenticationv1.TokenReview, _ 
 func (s *server) reviews() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked
+	return s.reviewed
 }
 
 // world is a Reviewer with a clock and an API server.
@@ -75,43 +75,42 @@ func newWorld(genuine map[string]string) *world {
 	return w
 }
 
-// TestWhatATokenTellsIsNotAsked: the API server hears only of tokens that claim
-// to be an agent's of the cluster, and are still good.
-func TestWhatATokenTellsIsNotAsked(t *testing.T) {
+// TestUnsuitableTokensAreNotReviewed: the API server reviews only unexpired tokens that claim to be of
+// an agent of the cluster.
+func TestUnsuitableTokensAreNotReviewed(t *testing.T) {
 	const sub, node = `"sub":"system:serviceaccount:monitoring:agent"`, `"kubernetes.io":{"node":{"name":"node-1"}}`
 	w := newWorld(nil)
 	for _, test := range []struct {
 		name, token string
 		want        error
 	}{
-		{"of 9 KiB", jwt(`{"aud":"spazio",` + sub + `,` + node + `,"x":"` + strings.Repeat("x", 9<<10) + `"}`), identity.ErrToken},
-		{"that has expired", jwt(`{"aud":"spazio",` + sub + `,` + node + `,"exp":1790000000}`), identity.ErrToken},
-		{"for nobody", jwt(`{` + sub + `,` + node + `}`), identity.ErrToken},
+		{"larger than 8 KiB", jwt(`{"aud":"spazio",` + sub + `,` + node + `,"x":"` + strings.Repeat("x", 9<<10) + `"}`), identity.ErrToken},
+		{"expired", jwt(`{"aud":"spazio",` + sub + `,` + node + `,"exp":1790000000}`), identity.ErrToken},
+		{"without an audience", jwt(`{` + sub + `,` + node + `}`), identity.ErrToken},
 		{"for others", jwt(`{"aud":["api","spazio2"],` + sub + `,` + node + `}`), identity.ErrToken},
 		{"of another account", jwt(`{"aud":"spazio","sub":"system:serviceaccount:monitoring:other",` + node + `}`), identity.ErrRefused},
-		{"of no pod", jwt(`{"aud":"spazio",` + sub + `}`), identity.ErrRefused},
-		{"of a node elsewhere", tokenOf("other-1", 0), identity.ErrRefused},
+		{"without a node", jwt(`{"aud":"spazio",` + sub + `}`), identity.ErrRefused},
+		{"of an unselected node", tokenOf("other-1", 0), identity.ErrRefused},
 	} {
 		if _, err := w.Identify(t.Context(), addr, test.token); !errors.Is(err, test.want) {
 			t.Errorf("a token %s: %v, want %v", test.name, err, test.want)
 		}
 	}
 	if n := w.reviews(); n != 0 {
-		t.Errorf("the API server was asked %d times", n)
+		t.Errorf("got %d reviews, want none", n)
 	}
 }
 
-// TestRefusalsAreRemembered for some seconds; that the API server was away is
-// none.
+// TestRefusalsAreRemembered for some seconds; an unavailable API server is no refusal.
 func TestRefusalsAreRemembered(t *testing.T) {
 	w := newWorld(nil)
-	ask := func(want error, asked int) {
+	ask := func(want error, reviewed int) {
 		t.Helper()
 		if _, err := w.Identify(t.Context(), addr, tokenOf("node-1", 0)); err == nil || errors.Is(err, identity.ErrToken) != (want != nil) {
 			t.Errorf("%v, want %v", err, want)
 		}
-		if n := w.reviews(); n != asked {
-			t.Errorf("the API server was asked %d times, want %d", n, asked)
+		if n := w.reviews(); n != reviewed {
+			t.Errorf("got %d reviews, want %d", n, reviewed)
 		}
 	}
 	w.away = true
@@ -125,9 +124,8 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	ask(identity.ErrToken, 4)
 }
 
-// TestAnUnauthenticatedCallerIsThrottled: what one address can make the API server do for
-// nothing is bounded, and concerns nobody else: not another address, nor whoever
-// was accepted before from the same.
+// TestAnUnauthenticatedCallerIsThrottled: the reviews of rejected tokens per address are limited,
+// without affecting other addresses or callers accepted earlier from the same address.
 func TestAnUnauthenticatedCallerIsThrottled(t *testing.T) {
 	before, beside := tokenOf("node-1", -1), tokenOf("node-2", -2)
 	w := newWorld(map[string]string{before: "node-1", beside: "node-2"})
@@ -150,30 +148,30 @@ func TestAnUnauthenticatedCallerIsThrottled(t *testing.T) {
 		t.Errorf("%d reviews, %d throttled, want 32 and 968", n, throttled)
 	}
 	if err := identify(addr, before); err != nil {
-		t.Errorf("who was accepted before: %v", err)
+		t.Errorf("caller accepted earlier: got %v", err)
 	}
 	if err := identify(addr, beside); !errors.Is(err, identity.ErrThrottled) {
-		t.Errorf("a newcomer behind the stranger's address: %v", err)
+		t.Errorf("new caller at the same address: got %v", err)
 	}
 	if err := identify(netip.MustParseAddr("10.0.0.2"), beside); err != nil {
-		t.Errorf("another address: %v", err)
+		t.Errorf("another address: got %v", err)
 	}
-	asked := w.reviews()
+	reviewed := w.reviews()
 	w.now = w.now.Add(5 * time.Second)
 	for i := range 1000 {
 		_ = identify(addr, tokenOf("node-1", 1000+i))
 	}
-	if n := w.reviews() - asked; n != 5 {
-		t.Errorf("%d reviews after five seconds, want 5", n)
+	if n := w.reviews() - reviewed; n != 5 {
+		t.Errorf("got %d reviews after five seconds, want 5", n)
 	}
 }
 
-// TestAnAcceptedTokenIsRemembered: the API server is asked once in ten minutes,
-// however often the token is shown, and from wherever.
+// TestAnAcceptedTokenIsRemembered: a token is reviewed once in ten minutes, however often it is
+// presented, from any address.
 func TestAnAcceptedTokenIsRemembered(t *testing.T) {
 	token := tokenOf("node-1", 0)
 	w := newWorld(map[string]string{token: "node-1"})
-	show := func(want error, asked int) {
+	show := func(want error, reviewed int) {
 		t.Helper()
 		for i := range 100 {
 			agent, err := w.Identify(t.Context(), netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}), token)
@@ -181,8 +179,8 @@ func TestAnAcceptedTokenIsRemembered(t *testing.T) {
 				t.Fatal(agent, err)
 			}
 		}
-		if n := w.reviews(); n != asked {
-			t.Errorf("the API server was asked %d times, want %d", n, asked)
+		if n := w.reviews(); n != reviewed {
+			t.Errorf("got %d reviews, want %d", n, reviewed)
 		}
 	}
 	show(nil, 1)
@@ -190,15 +188,14 @@ func TestAnAcceptedTokenIsRemembered(t *testing.T) {
 	show(nil, 1)
 	w.now = w.now.Add(1)
 	show(nil, 2)
-	// While the API server is away, whom it accepted goes on; it is tried again.
+	// While the API server is unavailable, accepted callers stay accepted; the review is retried.
 	w.away = true
 	w.now = w.now.Add(10 * time.Minute)
 	show(nil, 3)
 	w.now = w.now.Add(10 * time.Second)
 	show(nil, 4)
 	w.away = false
-	// An accepted token that is refused later, as its pod is gone, is known no
-	// more.
+	// An accepted token that is refused later, since its pod is gone, is forgotten.
 	delete(w.genuine, token)
 	show(nil, 4)
 	w.now = w.now.Add(10 * time.Second)
@@ -206,11 +203,11 @@ func TestAnAcceptedTokenIsRemembered(t *testing.T) {
 	w.away = true
 	w.now = w.now.Add(time.Minute)
 	if _, err := w.Identify(t.Context(), addr, token); err == nil {
-		t.Error("what was refused is accepted while the API server is away")
+		t.Error("a refused token was accepted while the API server was unavailable")
 	}
 }
 
-// TestAnAcceptedTokenExpires whatever is remembered of it.
+// TestAnAcceptedTokenExpires even while it is remembered.
 func TestAnAcceptedTokenExpires(t *testing.T) {
 	token := jwt(fmt.Sprintf(`{"aud":"spazio","sub":"system:serviceaccount:monitoring:agent","kubernetes.io":{"node":{"name":"node-1"}},"exp":%d}`, noon.Add(time.Minute).Unix()))
 	w := newWorld(map[string]string{token: "node-1"})
@@ -220,11 +217,11 @@ func TestAnAcceptedTokenExpires(t *testing.T) {
 	w.away = true
 	w.now = noon.Add(time.Minute)
 	if _, err := w.Identify(t.Context(), addr, token); !errors.Is(err, identity.ErrToken) {
-		t.Errorf("an expired token: %v", err)
+		t.Errorf("expired token: got %v", err)
 	}
 }
 
-// TestOneTokenIsReviewedOnce though it comes from many at the same time.
+// TestOneTokenIsReviewedOnce, even if it is presented many times concurrently.
 func TestOneTokenIsReviewedOnce(t *testing.T) {
 	token := tokenOf("node-1", 0)
 	w := newWorld(map[string]string{token: "node-1"})
@@ -240,9 +237,9 @@ func TestOneTokenIsReviewedOnce(t *testing.T) {
 	<-w.enter
 	select {
 	case <-w.enter:
-		t.Error("a second review of the token is under way")
+		t.Error("a second review of the token began")
 		w.leave <- struct{}{}
-	case <-time.After(20 * time.Millisecond): // nothing to wait for: it must not come
+	case <-time.After(20 * time.Millisecond): // a short wait, since nothing must happen
 	}
 	w.leave <- struct{}{}
 	showing.Wait()
@@ -251,15 +248,15 @@ func TestOneTokenIsReviewedOnce(t *testing.T) {
 	}
 }
 
-// TestTurns: one address has so many reviews under way, all unauthenticated callers some more,
-// and for those who were accepted before there is always a place.
+// TestTurns: the concurrent reviews of one address and of all unauthenticated callers are limited, and
+// callers accepted earlier always get a place.
 func TestTurns(t *testing.T) {
 	known := tokenOf("node-1", -1)
 	w := newWorld(map[string]string{known: "node-1"})
 	if _, err := w.Identify(t.Context(), addr, known); err != nil {
 		t.Fatal(err)
 	}
-	w.now = w.now.Add(10 * time.Minute) // it is due again
+	w.now = w.now.Add(10 * time.Minute) // the next review is due
 	w.enter, w.leave = make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
@@ -273,21 +270,21 @@ func TestTurns(t *testing.T) {
 			})
 		}
 	}
-	for range 48 { // six addresses' eight
+	for range 48 { // eight each of six addresses
 		<-w.enter
 	}
 	select {
 	case <-w.enter:
-		t.Error("a 49th review of unauthenticated callers is under way")
-	case <-time.After(20 * time.Millisecond): // nothing to wait for: it must not come
+		t.Error("a 49th review of unauthenticated callers began")
+	case <-time.After(20 * time.Millisecond): // a short wait, since nothing must happen
 	}
 	waiting.Go(func() {
 		if _, err := w.Identify(t.Context(), addr, known); err != nil {
-			t.Errorf("who was accepted before: %v", err)
+			t.Errorf("caller accepted earlier: got %v", err)
 		}
 	})
 	<-w.enter
-	cancel() // those that wait for their turn
+	cancel() // the waiting ones
 	for range 49 {
 		w.leave <- struct{}{}
 	}
@@ -297,6 +294,6 @@ func TestTurns(t *testing.T) {
 	}
 	w.enter, w.leave = nil, nil
 	if _, err := w.Identify(t.Context(), netip.MustParseAddr("10.1.0.1"), tokenOf("node-1", 5000)); !errors.Is(err, identity.ErrToken) {
-		t.Errorf("a place was not given back: %v", err)
+		t.Errorf("a place was not released: %v", err)
 	}
 }

@@ -126,7 +126,7 @@ func (c *callers) agent(ctx context.Context) (Caller, string, error) {
 	return Caller{Node: agent.Node}, result, err
 }
 
-// peer goes by the certificate alone: aggregators find each other while the API server is away.
+// peer identifies a caller by its certificate alone: aggregators find each other while the API server is away.
 func (c *callers) peer(ctx context.Context) (Caller, string, error) {
 	certificate := transport.Certificate(ctx)
 	if certificate == nil {

@@ -7,7 +7,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
 
-// Agents tell schedulers what their nodes have room for; a method that no table knows is nobody's.
+// Agents report their nodes' room to schedulers; no caller has the right to an unknown method.
 func ExampleRight() {
 	for _, method := range []string{spaziov1.SignalService_Publish_FullMethodName, "/spazio.v1.SignalService/Erase"} {
 		role, somebody := server.Right(method)

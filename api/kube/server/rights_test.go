@@ -12,7 +12,7 @@ import (
 	_ "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
 
-// TestEveryMethodHasARight, whoever serves it.
+// TestEveryMethodHasARight in every service.
 func TestEveryMethodHasARight(t *testing.T) {
 	methods := 0
 	protoregistry.GlobalFiles.RangeFiles(func(file protoreflect.FileDescriptor) bool {
@@ -29,9 +29,9 @@ func TestEveryMethodHasARight(t *testing.T) {
 		return true
 	})
 	if methods < 7 {
-		t.Errorf("%d methods were looked at", methods)
+		t.Errorf("got %d methods", methods)
 	}
 	if role, ok := server.Right("/spazio.v1.ModelService/Forget"); ok {
-		t.Errorf("a method that is not there may be called by %s", role)
+		t.Errorf("an unknown method may be called by %s", role)
 	}
 }

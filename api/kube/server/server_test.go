@@ -29,7 +29,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// models answers a push with the node of who pushes, as it is known.
+// models answers a push with the caller's node.
 type models struct {
 	spaziov1.UnimplementedModelServiceServer
 	pushing chan struct{} // if set, a push waits for the call's end
@@ -48,7 +48,7 @@ func (m models) Push(ctx context.Context, _ *spaziov1.PushRequest) (*spaziov1.Pu
 	return &spaziov1.PushResponse{Global: &spaziov1.GlobalModel{Schema: caller.Node}}, nil
 }
 
-// run serves until the function that it returns is called, or the test ends.
+// run serves until the returned function is called, or the test ends.
 func run(t *testing.T, s *server.Server) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -83,7 +83,7 @@ func dial(t *testing.T, s *server.Server, c transport.Config, options ...grpc.Di
 	return conn
 }
 
-// TestHealth: a server is not serving until somebody says so.
+// TestHealth: a server is not serving until it is set to.
 func TestHealth(t *testing.T) {
 	s, err := server.New(t.Context(), server.Config{Listen: transporttest.Address(t)})
 	if err != nil {
@@ -96,14 +96,14 @@ func TestHealth(t *testing.T) {
 		t.Helper()
 		answer, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 		if err != nil || answer.GetStatus() != want {
-			t.Errorf("health is %v (%v), want %v", answer, err, want)
+			t.Errorf("got health %v (%v), want %v", answer, err, want)
 		}
 	}
 	check(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	s.SetServing()
 	check(grpc_health_v1.HealthCheckResponse_SERVING)
 	if _, err := spaziov1.NewModelServiceClient(conn).Push(t.Context(), &spaziov1.PushRequest{}); err == nil {
-		t.Error("a caller is known where nobody is asked")
+		t.Error("got an identified caller without authentication")
 	}
 	stop()
 	again, err := server.New(t.Context(), server.Config{Listen: s.Addr().String()})
@@ -114,11 +114,11 @@ func TestHealth(t *testing.T) {
 		t.Error(err)
 	}
 	if err := again.Run(t.Context()); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Run after Close: %v", err)
+		t.Errorf("Run after Close: got %v", err)
 	}
 }
 
-// TestWatchersAreNotifiedOfTheEnd, unless the machine is too busy for it within the grace.
+// TestWatchersAreNotifiedOfTheEnd, unless the machine is too slow for it within the grace.
 func TestWatchersAreNotifiedOfTheEnd(t *testing.T) {
 	const tries = 10
 	for try := 1; ; try++ {
@@ -133,7 +133,7 @@ func TestWatchersAreNotifiedOfTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		if answer, err := watch.Recv(); err != nil || answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-			t.Fatalf("the watch says %v (%v)", answer, err)
+			t.Fatalf("got watch %v (%v)", answer, err)
 		}
 		stop()
 		answer, err := watch.Recv()
@@ -141,12 +141,12 @@ func TestWatchersAreNotifiedOfTheEnd(t *testing.T) {
 			return
 		}
 		if err == nil || try == tries {
-			t.Fatalf("at the end the watch says %v (%v)", answer, err)
+			t.Fatalf("at the end: got watch %v (%v)", answer, err)
 		}
 	}
 }
 
-// TestEndsWithCallsInProgress, which get a grace and no more.
+// TestEndsWithCallsInProgress, which get a grace period only.
 func TestEndsWithCallsInProgress(t *testing.T) {
 	s, err := server.New(t.Context(), server.Config{Listen: "127.0.0.1:0"})
 	if err != nil {
@@ -168,7 +168,7 @@ func TestEndsWithCallsInProgress(t *testing.T) {
 	}
 }
 
-// reviews accepts the tokens of one account, each of the node that it names.
+// reviews accepts the tokens of one account, each for the node that it names.
 type reviews struct{ account string }
 
 func (r reviews) Create(_ context.Context, review *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
@@ -183,7 +183,7 @@ func (r reviews) Create(_ context.Context, review *authenticationv1.TokenReview,
 	return review, nil
 }
 
-// token is the option of a client that shows a token for the audience.
+// token returns the option of a client with a token for the audience.
 func token(t *testing.T, audience string) grpc.DialOption {
 	t.Helper()
 	claims := fmt.Sprintf(`{"aud":[%q],"sub":"system:serviceaccount:spazio-agent:agent","exp":4000000000,"kubernetes.io":{"node":{"name":"node-1"}}}`, audience)
@@ -194,7 +194,7 @@ func token(t *testing.T, audience string) grpc.DialOption {
 	return transport.Token(file)
 }
 
-// TestCallersByToken are believed of the node that the token names.
+// TestCallersByToken are identified by the node in the token.
 func TestCallersByToken(t *testing.T) {
 	tls := transporttest.SelfSigned(t, "127.0.0.1")
 	s, err := server.New(t.Context(), server.Config{
@@ -213,7 +213,7 @@ func TestCallersByToken(t *testing.T) {
 		node    string
 	}{
 		"an agent":         {[]grpc.DialOption{token(t, "models")}, codes.OK, "node-1"},
-		"nobody":           {nil, codes.Unauthenticated, ""},
+		"no token":         {nil, codes.Unauthenticated, ""},
 		"others' audience": {[]grpc.DialOption{token(t, "profiles")}, codes.Unauthenticated, ""},
 	} {
 		answer, err := spaziov1.NewModelServiceClient(dial(t, s, trusting, test.options...)).Push(t.Context(), &spaziov1.PushRequest{})
@@ -228,7 +228,7 @@ func TestCallersByToken(t *testing.T) {
 	shows(t, s, callers)
 }
 
-// callers and certificate are what is shown of TestCallersByToken's.
+// callers and certificate are the metrics of TestCallersByToken.
 const (
 	callers = `
 # HELP spazio_identities_total Calls by the result of identifying the caller; unknown if the API server could not be asked, throttled if it was not asked.
@@ -249,7 +249,7 @@ spazio_certificate_not_after_seconds{use="own"} %d
 `
 )
 
-// shows says that a server of models shows these metrics and no others.
+// shows checks that a server of models exports these metrics and no others.
 func shows(t *testing.T, s *server.Server, metrics string) {
 	t.Helper()
 	if err := testutil.CollectAndCompare(s.Collector("models"), strings.NewReader(metrics)); err != nil {
@@ -257,8 +257,8 @@ func shows(t *testing.T, s *server.Server, metrics string) {
 	}
 }
 
-// TestCallersByCertificate: who shows one of the clients' authority is an agent, of
-// no node in particular, and one for the service's name is a replica.
+// TestCallersByCertificate: a certificate of the clients' authority identifies an agent, of any node,
+// and one with the service's name a replica.
 func TestCallersByCertificate(t *testing.T) {
 	tls := transporttest.SelfSigned(t, "127.0.0.1", "models.example")
 	serving := transport.Config{CertFile: tls.CertFile, KeyFile: tls.KeyFile, ClientCAFile: tls.CAFile}
@@ -278,12 +278,12 @@ func TestCallersByCertificate(t *testing.T) {
 		if err == nil {
 			_, err = stream.Recv()
 		}
-		want := codes.Unimplemented // who may call it hears that nobody made it
+		want := codes.Unimplemented // an authorized caller gets Unimplemented
 		if peers[0] != "models.example" {
 			want = codes.PermissionDenied
 		}
 		if status.Code(err) != want {
-			t.Errorf("an exchange with replicas of %v: %v, want %v", peers, err, want)
+			t.Errorf("exchange with replicas %v: got %v, want %v", peers, err, want)
 		}
 		stop()
 	}
@@ -313,14 +313,14 @@ func TestRefusals(t *testing.T) {
 	}
 	plaintext, unauthenticated := (*transport.PlaintextError)(nil), (*transport.UnauthenticatedError)(nil)
 	if _, err := server.New(t.Context(), server.Config{Listen: ":0"}); !errors.As(err, &plaintext) {
-		t.Errorf("beyond loopback in plaintext: %v", err)
+		t.Errorf("beyond loopback in plaintext: got %v", err)
 	}
 	if _, err := server.New(t.Context(), server.Config{Listen: ":0", Transport: serving}); !errors.As(err, &unauthenticated) {
-		t.Errorf("beyond loopback for nobody that is known: %v", err)
+		t.Errorf("beyond loopback without authentication: got %v", err)
 	}
 }
 
-// endOf is when the certificate in a file ends.
+// endOf returns when the certificate in a file expires.
 func endOf(t *testing.T, file string) time.Time {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -14,9 +14,9 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
-// TestUnauthenticatedWatchesAreBounded: of the health checks without end that one address begins
-// without having shown who it is, the server holds as many as are free to all, 1,024, and four
-// on each further connection. Others are answered meanwhile.
+// TestUnauthenticatedWatchesAreBounded: the server holds at most 1,024 unauthenticated endless health
+// checks, shared by all, and four on each further connection of one address. Other callers are answered
+// meanwhile.
 func TestUnauthenticatedWatchesAreBounded(t *testing.T) {
 	const connections, each, free, ofOne = 40, 100, 1024, 4
 	var held atomic.Int64
@@ -53,11 +53,11 @@ func TestUnauthenticatedWatchesAreBounded(t *testing.T) {
 	}
 	for deadline := time.Now().Add(time.Minute); held.Load() == 0 || held.Load() != open(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d calls held, %d open", held.Load(), open())
+			t.Fatalf("got %d calls held, %d open", held.Load(), open())
 		}
 	}
 	if n := held.Load(); n > free+ofOne*connections {
-		t.Errorf("%d of %d calls held, want at most %d", n, connections*each, free+ofOne*connections)
+		t.Errorf("got %d of %d calls held, want at most %d", n, connections*each, free+ofOne*connections)
 	}
 	answer, err := grpc_health_v1.NewHealthClient(dial(t, s, transport.Config{})).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	if err != nil || answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {

@@ -12,5 +12,5 @@
 // holds what comes from the wire to its bounds: programs should go by it. "The thesis" is
 // the one that the root package names.
 //
-// Messages are not safe for concurrent use while somebody writes to them; clients are.
+// Messages are not safe for concurrent use while a goroutine writes to them; clients are.
 package spaziov1

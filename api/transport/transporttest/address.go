@@ -7,20 +7,19 @@ import (
 	"testing"
 )
 
-// firstPort and ports are below those that systems give to outgoing connections, and
-// to nodes' services.
+// firstPort and ports are below those that systems use for outgoing connections and for nodes'
+// services.
 const firstPort, ports = 11_000, 19_000
 
-// Address returns an address of the loopback, 127.0.0.1, for a server that starts
-// later, or again: until the test's end this function returns it to no other test, in
-// this process or another. A port that listening at port 0 found may be given to any
-// outgoing connection of the machine once it is closed, even to one that dials the
-// server, which then speaks with itself.
+// Address returns a loopback address, on 127.0.0.1, for a server that starts later, or again: until the
+// test's end no other test, in this process or another, gets it. A port found by listening at port 0
+// may be used by any outgoing connection of the machine after it is closed, even by one to the server
+// itself, which then connects to itself.
 func Address(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(ports)))
-		// The UDP port of the same number marks it as taken, and is in no server's way.
+		// The UDP port of the same number marks it as used, and conflicts with no server.
 		taken, err := net.ListenPacket("udp", addr)
 		if err != nil {
 			continue

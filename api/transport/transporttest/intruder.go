@@ -15,9 +15,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// Intruder is a connection that speaks HTTP/2 as gRPC does and stops in the
-// middle: it takes what flow control grants it and never ends a message. Safe
-// for concurrent use.
+// Intruder is a connection that speaks HTTP/2 as gRPC does and stops midway: it uses what flow control
+// grants and never ends a message. Safe for concurrent use.
 type Intruder struct {
 	conn   net.Conn
 	framer *http2.Framer
@@ -90,7 +89,7 @@ func (i *Intruder) Served() bool {
 	return i.served
 }
 
-// Open is how many of the calls the server has neither refused nor ended.
+// Open returns how many of the calls the server has neither refused nor ended.
 func (i *Intruder) Open() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -100,10 +99,9 @@ func (i *Intruder) Open() int {
 	return len(i.streams)
 }
 
-// Call begins a call with a message that announces a size and sends that many
-// bytes of it at once, in frames of at most the given length, as far as flow
-// control allows; it waits for more unless the call or the connection ends. It
-// returns what was sent.
+// Call begins a call with a message that announces a size and sends that many bytes of it at once, in
+// frames of at most the given length, as far as flow control allows; it waits for more unless the call
+// or the connection ends. It returns the number of sent bytes.
 func (i *Intruder) Call(method string, announced, bytesSent, frame int) (sent int, err error) {
 	stream, err := i.head(method, "")
 	if err != nil {
@@ -154,7 +152,7 @@ func (i *Intruder) head(method, value string) (uint32, error) {
 	return stream, err
 }
 
-// maxFrame is what a frame may hold unless its reader says otherwise.
+// maxFrame is the largest frame without a setting of its reader.
 const maxFrame = 16 << 10
 
 func (i *Intruder) write(frame func() error) error {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Journal is a slog.Handler that counts what is logged at any level, by its message. The
-// zero value is ready to use, and safe for concurrent use.
+// Journal is a slog.Handler that counts log messages of any level. The zero value is ready to use, and
+// safe for concurrent use.
 type Journal struct {
 	mu   sync.Mutex
 	seen map[string]int
@@ -16,7 +16,7 @@ type Journal struct {
 // Enabled implements slog.Handler.
 func (*Journal) Enabled(context.Context, slog.Level) bool { return true }
 
-// WithAttrs implements slog.Handler: what is added counts here.
+// WithAttrs implements slog.Handler; records of the result count here.
 func (j *Journal) WithAttrs([]slog.Attr) slog.Handler { return j }
 
 // WithGroup implements slog.Handler, likewise.
@@ -40,7 +40,7 @@ func (j *Journal) Count(message string) int {
 	return j.seen[message]
 }
 
-// Clear forgets what was logged.
+// Clear resets all counts.
 func (j *Journal) Clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

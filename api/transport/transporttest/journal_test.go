@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
-// Each message counts by itself, whatever its level, what is beside it and who logs it.
+// Each message counts separately, at any level, with any attributes and from any logger.
 func TestJournal(t *testing.T) {
 	var j transporttest.Journal
 	log := slog.New(&j)
@@ -28,6 +28,6 @@ func TestJournal(t *testing.T) {
 	}
 	j.Clear()
 	if n := j.Count("lost"); n != 0 {
-		t.Errorf("%d are left", n)
+		t.Errorf("got %d remaining messages", n)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Kubeconfig returns a kubeconfig, in a file of the test's, that leads to the API server at a
-// URL, without a user. The namespace is that of commands that name none; empty is the default.
+// Kubeconfig returns a kubeconfig, in a file of the test's, for the API server at a URL, without a
+// user. The namespace is that of commands without one; empty is the default.
 func Kubeconfig(t testing.TB, url, namespace string) (kubeconfig string) {
 	t.Helper()
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")

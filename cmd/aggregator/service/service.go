@@ -103,7 +103,7 @@ func New(ctx context.Context, c Config) (*Service, error) {
 		c.Server.Identify = identify
 	}
 	ticks := newTickSeconds()
-	// Whoever invents names must not fill the log.
+	// A caller that invents names must not fill the log.
 	sparsely := rate.Sometimes{Interval: time.Second}
 	c.Server.OnError = func(err error) {
 		sparsely.Do(func() { s.logger.Error("a model was not merged; at most one a second is logged", "error", err) })

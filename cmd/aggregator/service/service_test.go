@@ -22,7 +22,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// shows waits for a page that is as it should be.
+// shows waits until a page is as expected.
 func shows(t *testing.T, url string, right func(text string) bool) {
 	t.Helper()
 	for text := ""; ; {
@@ -43,8 +43,8 @@ func shows(t *testing.T, url string, right func(text string) bool) {
 	}
 }
 
-// TestHealth follows the gRPC health service through a start that waits for
-// another replica, and an end.
+// TestHealth follows the gRPC health service through a start that waits for another replica, and an
+// end.
 func TestHealth(t *testing.T) {
 	s, err := service.New(t.Context(), service.Config{
 		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0",
@@ -72,7 +72,7 @@ func TestHealth(t *testing.T) {
 		for {
 			r, err := stream.Recv()
 			if ctx.Err() != nil && err != nil {
-				return // the end may come before the message that announces it
+				return // the end may precede the message that announces it
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -99,8 +99,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestSnapshotsThatFail do not stop the service.
-func TestSnapshotsThatFail(t *testing.T) {
+// TestFailedSnapshots do not stop the service.
+func TestFailedSnapshots(t *testing.T) {
 	s, err := service.New(t.Context(), service.Config{
 		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0",
 		Snapshot: filepath.Join(t.TempDir(), "no such directory", "state"), SnapshotInterval: time.Millisecond,
@@ -129,11 +129,11 @@ func TestCloseFreesThePorts(t *testing.T) {
 		t.Error(err)
 	}
 	if err := s.Run(t.Context()); !errors.Is(err, grpc.ErrServerStopped) && !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Run after Close: %v", err)
+		t.Errorf("Run after Close: got error %v", err)
 	}
 }
 
-// What can't be is refused before anything listens.
+// An invalid configuration is refused before any port is opened.
 func TestRefuses(t *testing.T) {
 	for name, c := range map[string]service.Config{
 		"SnapshotInterval": {SnapshotInterval: -time.Second},
@@ -146,7 +146,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// An aggregator runs within a process of one's own until its context ends.
+// An aggregator runs within another process until its context ends.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

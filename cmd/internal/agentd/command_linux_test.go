@@ -108,9 +108,9 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--tls-cert-file", none, "--tls-private-key-file", none, "--schedulers", "127.0.0.1:1"}, command.ExitFailure, none},
 	} {
 		var stdout, stderr bytes.Buffer
-		// One that is not refused runs until it is told to end.
+		// An accepted configuration runs until it is interrupted.
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		// The default port may be an agent's that runs here.
+		// Another agent on this machine may use the default port.
 		args := append([]string{"--listen", "127.0.0.1:0"}, tc.args...)
 		code := agentd.Main(ctx, args, &stdout, &stderr)
 		cancel()
@@ -121,8 +121,7 @@ func TestMainRefuses(t *testing.T) {
 	}
 }
 
-// notStarted leaves out of a log that the agent has started: a recording fails
-// after that.
+// notStarted removes the line of the agent's start from a log: a recording fails after it.
 func notStarted(log string) string {
 	var lines strings.Builder
 	for line := range strings.Lines(log) {
@@ -133,7 +132,7 @@ func notStarted(log string) string {
 	return lines.String()
 }
 
-// peers are a scheduler and an aggregator that record what they get.
+// peers are a scheduler and an aggregator that record what they receive.
 type peers struct {
 	spaziov1.UnimplementedSignalServiceServer
 	spaziov1.UnimplementedModelServiceServer
@@ -229,12 +228,11 @@ func (p *process) getAt(addr, path string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// The agent in a process of its own starts with nobody there, publishes to a
-// scheduler and an aggregator when they come, hears the scheduler's notice, and
-// ends cleanly.
+// An agent in a process of its own starts without peers, publishes to a scheduler and an aggregator
+// once they start, receives the scheduler's notice, and ends cleanly.
 func TestAgentProcess(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	cgroups := t.TempDir() // of a host whose kubelet is yet to start
+	cgroups := t.TempDir() // of a host whose kubelet has not started yet
 	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--log-format", "json", "--cgroup-root", cgroups,
 		"--schedulers", "unix:"+socket, "--aggregator", "unix:"+socket)
 	if code, body := p.get("/readyz"); code != http.StatusServiceUnavailable {
@@ -264,7 +262,7 @@ func TestAgentProcess(t *testing.T) {
 				t.Fatalf("report %+v", r)
 			}
 		case <-deadline:
-			t.Fatalf("%d reports, churn after the notice: %v", got, churn)
+			t.Fatalf("got %d reports, churn after the notice %v", got, churn)
 		}
 	}
 	select {
@@ -273,7 +271,7 @@ func TestAgentProcess(t *testing.T) {
 			t.Errorf("model %v", m)
 		}
 	case <-deadline:
-		t.Fatal("no model")
+		t.Fatal("got no model")
 	}
 	if code, body := p.get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "kubelet") {
 		t.Errorf("/readyz without the kubelet's cgroup: %d %s", code, body)
@@ -289,7 +287,7 @@ func TestAgentProcess(t *testing.T) {
 		t.Errorf("metrics:\n%s", body)
 	}
 	if code, _ := p.get("/debug/pprof/"); code != http.StatusNotFound {
-		t.Errorf("profiles at --listen: %d", code)
+		t.Errorf("profiles at --listen: got %d", code)
 	}
 	p.stop(syscall.SIGTERM)
 }
@@ -306,13 +304,13 @@ func (p *process) stop(s syscall.Signal) {
 
 func TestAgentProcessInterrupted(t *testing.T) {
 	startProcess(t, "--listen", "127.0.0.1:0", "--log-format", "json", "--pod-source", "none").stop(syscall.SIGINT)
-	// Who trusts its peers by an authority has no key to be scraped with.
+	// An agent with only a CA for its peers has no key for its metrics.
 	trust := transporttest.SelfSigned(t, "127.0.0.1")
 	startProcess(t, "--listen", "127.0.0.1:0", "--metrics-listen", ":0", "--tls-ca-file", trust.CAFile, "--log-format", "json", "--pod-source", "none").stop(syscall.SIGINT)
 }
 
-// TestAgentProcessExplainsItself looks at what is for people: the last report's
-// reasons, profiles, a recording; and that the process is as humble as asked.
+// TestAgentProcessExplainsItself checks what an operator reads: the last report's explanation,
+// profiles, a recording; and that the process respects its limits.
 func TestAgentProcessExplainsItself(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recording")
 	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--log-format", "json",
@@ -346,15 +344,14 @@ func TestAgentProcessExplainsItself(t *testing.T) {
 	recordingtest.Replays(t, dir)
 }
 
-// patience is how long anything may take before a test gives up on it; it is no
-// expectation.
+// patience bounds each wait; it is no expected duration.
 const patience = 5 * time.Minute
 
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }

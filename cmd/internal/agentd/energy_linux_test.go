@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestAgentProcessMeasuresEnergy: an agent beside a made-up counter and the real /proc
-// shows what it has counted, also as a channel, and why.
+// TestAgentProcessMeasuresEnergy: an agent with a fake counter and the real /proc exports the measured
+// energy, also as a channel, and explains it.
 func TestAgentProcessMeasuresEnergy(t *testing.T) {
 	sys := t.TempDir()
 	zone := filepath.Join(sys, "class", "powercap", "intel-rapl:0")
@@ -27,7 +27,7 @@ func TestAgentProcessMeasuresEnergy(t *testing.T) {
 		"--sys-root", sys, "--energy", "powercap", "--energy-pods", "1s", "--channels", "cpu,memory,power", "--power-limit", "1000")
 	counter := uint64(1000000)
 	waitFor(t, "joules in the metrics", func() bool {
-		counter += 50_000 // by waitFor's pace some W
+		counter += 50_000 // some W at waitFor's rate
 		if err := os.WriteFile(filepath.Join(zone, "energy_uj"), []byte(strconv.FormatUint(counter, 10)+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -44,26 +44,26 @@ func TestAgentProcessMeasuresEnergy(t *testing.T) {
 	p.stop(syscall.SIGTERM)
 }
 
-// shown are the commands of docs/energy.md that the test below takes: an agent's flags, and
-// what of which path of its default address a reader looks for.
+// shown matches the commands in docs/energy.md that the test below runs: an agent's flags, and the path
+// and the text to look for.
 var shown = regexp.MustCompile("(?m)^<!-- run: TestAgentOfTheDocument of cmd/internal/agentd -->\n```sh\ngo run ./cmd/spazio-agent (.*)\ncurl -s http://127.0.0.1:9691(/\\S*) \\| grep (\\w+)\n```$")
 
-// TestAgentOfTheDocument: by the flags that a reader is told an agent shows what he is told to
-// look for, on any machine: joules that grow.
+// TestAgentOfTheDocument: an agent with the documented flags exports the documented metric on any
+// machine: joules that grow.
 func TestAgentOfTheDocument(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/energy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := shown.FindSubmatch(text)
-	if told == nil {
-		t.Fatal("the document has no such commands")
+	commands := shown.FindSubmatch(text)
+	if commands == nil {
+		t.Fatal("the document lacks the commands")
 	}
-	p := startProcess(t, append(strings.Fields(string(told[1])), "--listen=127.0.0.1:0", "--log-format=json", "--pod-source=none", "--node-name=here")...)
+	p := startProcess(t, append(strings.Fields(string(commands[1])), "--listen=127.0.0.1:0", "--log-format=json", "--pod-source=none", "--node-name=here")...)
 	waitFor(t, "joules in the metrics", func() bool {
-		_, body := p.get(string(told[2]))
+		_, body := p.get(string(commands[2]))
 		for line := range strings.Lines(body) {
-			if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(name, "spazio_energy_node_joules_total{") && strings.Contains(line, string(told[3])) {
+			if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(name, "spazio_energy_node_joules_total{") && strings.Contains(line, string(commands[3])) {
 				joules, err := strconv.ParseFloat(value, 64)
 				return err == nil && joules > 0
 			}

@@ -20,15 +20,15 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// quick is a clock that runs at four times the speed of the wall's.
+// quick is a clock at four times the wall clock's speed.
 type quick struct{ began time.Time }
 
 func (q quick) Now() time.Time { return q.began.Add(4 * time.Since(q.began)) }
 
 func (quick) Wall(d time.Duration) time.Duration { return d / 4 }
 
-// half is a machine of four cores, a fifth of which are busy for 8 s and four fifths for
-// the next, half in all, with one pod, whose name is known and which takes half of that.
+// half is a machine of four cores, a fifth of which are busy for 8 s and four fifths for the next, half
+// in all, with one named pod that causes half of that.
 type half struct{ quick }
 
 const halfPod = "f2a6a5a4-0000-4000-8000-000000000001"
@@ -69,8 +69,8 @@ func (half) Run(ctx context.Context, notify func(telemetry.PodEvent)) error {
 	return nil
 }
 
-// backwards is a counter that never wraps, of 20 W and 20 more a busy core of the machine,
-// and runs backwards once.
+// backwards is a counter that never wraps, of 20 W plus 20 W per busy core of the machine, and runs
+// backwards once.
 type backwards struct {
 	machine half
 	reads   int
@@ -91,15 +91,15 @@ func (b *backwards) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading
 	return append(dst[:0], energy.Reading{Zone: "package-0", Counter: counter, At: at}), err
 }
 
-// ofOthers are the metrics of energy that are a scheduler's, which package plugin tests, and
-// spazio-host-energy's, which package powerd does.
+// ofOthers are the energy metrics of a scheduler, tested by package plugin, and of spazio-host-energy,
+// tested by package powerd.
 var ofOthers = []string{
 	"spazio_energy_workload_watts", "spazio_energy_guests", "spazio_energy_guest_joules_total",
 	"spazio_energy_guest_publish_lateness_seconds", "spazio_energy_guest_refused_total",
 }
 
-// Each metric of energy that cmd/deploy/observe/metrics.json has, and the dashboards with it, is shown,
-// of that type and with those labels, and none besides; and all follow Prometheus' rules.
+// Each energy metric in cmd/deploy/observe/metrics.json, and thus in the dashboards, is exported with
+// its type and labels, and no other is; all follow Prometheus' rules.
 func TestEnergyMetrics(t *testing.T) {
 	type metric struct {
 		Type   string   `json:"type"`
@@ -135,7 +135,7 @@ func TestEnergyMetrics(t *testing.T) {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("shown are %v", shown)
+			t.Logf("exported: %v", shown)
 		}
 	}()
 	waitFor(t, "the metrics of cmd/deploy/observe/metrics.json", func() bool {

@@ -20,8 +20,8 @@ func (named) New(string, *slog.Logger) (telemetry.PodSource, error) {
 	return telemetry.StaticPods(nil), nil
 }
 
-// Whatever asks a runtime or an API server, by a socket, a namespace or a node's name that may
-// be wrong, is checked against the cgroups.
+// Sources that query a runtime or an API server, by a socket, a namespace or a node's name that may be
+// wrong, are checked against the cgroups.
 func TestSourcesAreChecked(t *testing.T) {
 	for source, want := range map[string]bool{"cri": true, "containerd": true, "named": true, "none": false} {
 		o := options{podSource: source, sources: []Source{named{}}, node: node.Config{Name: "n"}}

@@ -24,7 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// The test binary is the command when it is started with this variable.
+// The test binary acts as the command if this variable is set.
 const asCommand = "SPAZIO_TEST_AGGREGATOR"
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// node is one node's way to the aggregator.
+// node is a node's connection to the aggregator.
 type node struct {
 	models *publish.Models
 	fleets chan agent.Fleet
@@ -69,8 +69,8 @@ func newNode(t *testing.T, target string) node {
 	return n
 }
 
-// hears waits for a fleet of so many nodes.
-func (n node) hears(t *testing.T, nodes int) agent.Fleet {
+// awaitFleet waits for a fleet of so many nodes.
+func (n node) awaitFleet(t *testing.T, nodes int) agent.Fleet {
 	t.Helper()
 	for {
 		select {
@@ -79,7 +79,7 @@ func (n node) hears(t *testing.T, nodes int) agent.Fleet {
 				return f
 			}
 		case <-t.Context().Done():
-			t.Fatalf("no fleet of %d nodes", nodes)
+			t.Fatalf("got no fleet of %d nodes", nodes)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func body(t *testing.T, url string) string {
 
 func TestServiceInProcess(t *testing.T) {
 	inProcess, err := service.New(t.Context(), service.Config{
-		Listen: transporttest.Address(t), MetricsListen: transporttest.Address(t), // nobody else's once they are free
+		Listen: transporttest.Address(t), MetricsListen: transporttest.Address(t), // no other process uses them once they are released
 		Server: modelserver.Config{Tick: time.Millisecond},
 	})
 	if err != nil {
@@ -123,9 +123,9 @@ func TestServiceInProcess(t *testing.T) {
 	one, two := newNode(t, inProcess.Addr().String()), newNode(t, inProcess.Addr().String())
 	one.models.Offer(local("one", 0))
 	two.models.Offer(local("two", 1))
-	one.hears(t, 2)
-	if fleet := two.hears(t, 2); fleet.Costs[0].Value != .5 || fleet.Model.Mass() < 3.9 {
-		t.Errorf("the fleet is %+v", fleet)
+	one.awaitFleet(t, 2)
+	if fleet := two.awaitFleet(t, 2); fleet.Costs[0].Value != .5 || fleet.Model.Mass() < 3.9 {
+		t.Errorf("got fleet %+v", fleet)
 	}
 	metrics := body(t, "http://"+inProcess.MetricsAddr().String()+"/metrics")
 	for _, line := range []string{"spazio_aggregator_nodes 2\n", "spazio_aggregator_models 1\n", "spazio_aggregator_push_seconds_bucket", `spazio_aggregator_pushes_total{result="refused"} 0`,
@@ -150,7 +150,7 @@ func TestServiceInProcess(t *testing.T) {
 	}
 }
 
-// process is the command as a process of its own, and what it has logged.
+// process is the command as a process of its own, with its log.
 type process struct {
 	*exec.Cmd
 	log    []string // until it listened
@@ -179,7 +179,7 @@ func start(t *testing.T, args ...string) *process {
 		p.log = append(p.log, line)
 		if err != nil {
 			close(p.logged)
-			t.Fatalf("the aggregator began with %q, %v", p.log, err)
+			t.Fatalf("got start of the aggregator %q, %v", p.log, err)
 		}
 		if strings.Contains(line, "aggregator is listening") {
 			break
@@ -192,14 +192,14 @@ func start(t *testing.T, args ...string) *process {
 	return p
 }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (p *process) kill() {
 	_ = p.Process.Kill()
-	<-p.logged // its end closes the pipe, which Wait must not do before
+	<-p.logged // the log must be read before Wait closes the pipe
 	_ = p.Wait()
 }
 
-// interrupt is Ctrl-C, and waits for a success.
+// interrupt sends SIGINT, and expects success.
 func (p *process) interrupt(t *testing.T) {
 	t.Helper()
 	if err := p.Process.Signal(os.Interrupt); err != nil {
@@ -211,8 +211,8 @@ func (p *process) interrupt(t *testing.T) {
 	}
 }
 
-// TestKilledAggregator is kill -9 and a new process at the same address: the
-// nodes push again by themselves.
+// TestKilledAggregator kills the process and starts a new one at the same address: the nodes push again
+// by themselves.
 func TestKilledAggregator(t *testing.T) {
 	addr := transporttest.Address(t)
 	args := []string{"--listen", addr, "--metrics-listen", "", "--tick", "1ms"}
@@ -220,13 +220,13 @@ func TestKilledAggregator(t *testing.T) {
 	one, two := newNode(t, addr), newNode(t, addr)
 	one.models.Offer(local("one", 0))
 	two.models.Offer(local("two", 1))
-	one.hears(t, 2)
+	one.awaitFleet(t, 2)
 	process.kill()
 	for len(one.fleets) > 0 {
 		<-one.fleets
 	}
 	start(t, args...)
-	one.hears(t, 2)
+	one.awaitFleet(t, 2)
 }
 
 func TestRefusedStarts(t *testing.T) {
@@ -263,7 +263,7 @@ func TestRefusedStarts(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		code := aggregatord.Main(t.Context(), tt.args, &stdout, &stderr)
 		if code != tt.code || !strings.Contains(stderr.String(), tt.line) || strings.Count(stderr.String(), "\n") != 1 || stdout.Len() != 0 {
-			t.Errorf("%q: exit code %d, stderr %q, stdout %q; want code %d and a line with %q", tt.args, code, &stderr, &stdout, tt.code, tt.line)
+			t.Errorf("%q: got exit code %d, stderr %q, stdout %q; want code %d and a line with %q", tt.args, code, &stderr, &stdout, tt.code, tt.line)
 		}
 	}
 }
@@ -278,7 +278,7 @@ func TestInterruptedCommandSucceeds(t *testing.T) {
 	}()
 	lines := bufio.NewScanner(read)
 	if !lines.Scan() {
-		t.Fatal("the command said nothing")
+		t.Fatal("the command printed nothing")
 	}
 	cancel()
 	for lines.Scan() {

@@ -22,12 +22,10 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
-// patience is how long anything may take before a test gives up on it; it is
-// no expectation.
+// patience bounds each wait; it is no expected duration.
 const patience = time.Minute
 
-// eventually waits until the condition holds; what it returns otherwise is
-// printed when patience ends.
+// eventually waits until the condition holds, and prints its last state on a timeout.
 func eventually(t *testing.T, condition func() (ok bool, state any)) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -37,13 +35,13 @@ func eventually(t *testing.T, condition func() (ok bool, state any)) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v; now %v", patience, state)
+			t.Fatalf("not within %v; got %v", patience, state)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// connect returns a connection that the caller closes.
+// connect returns a connection, which the caller closes.
 func connect(t *testing.T, addr string) *grpc.ClientConn {
 	t.Helper()
 	options, err := transport.DialOptions(addr, transport.Config{})
@@ -57,7 +55,7 @@ func connect(t *testing.T, addr string) *grpc.ClientConn {
 	return connection
 }
 
-// published returns the models that an aggregator shows at its debug address.
+// published returns the models at an aggregator's debug address.
 func published(t *testing.T, addr string) ([]modelserver.Description, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -76,7 +74,7 @@ func published(t *testing.T, addr string) ([]modelserver.Description, error) {
 	return status.Models, err
 }
 
-// power is the sum of a model's squares by channel.
+// power returns the sum of a model's squares by channel.
 func power(m modelserver.Description) []float64 {
 	sums := make([]float64, len(m.Channels))
 	for _, c := range m.Components {
@@ -87,9 +85,9 @@ func power(m modelserver.Description) []float64 {
 	return sums
 }
 
-// agree waits until all aggregators publish a model of so many nodes, and the
-// same but for what the time on the way changes: 2^(θ)−1 of the trace, which at
-// a half-life of an hour is 1 % for half a minute.
+// agree waits until all aggregators publish a model of so many nodes, and the same except for the
+// effect of transfer times: 2^(θ)−1 of the trace, which at a half-life of an hour is 1 % for half a
+// minute.
 func agree(t *testing.T, nodes int, addrs ...string) {
 	t.Helper()
 	eventually(t, func() (bool, any) {
@@ -104,15 +102,15 @@ func agree(t *testing.T, nodes int, addrs ...string) {
 				first = squares
 			}
 			if d := math.Hypot(squares[0]-first[0], squares[1]-first[1]); d > .01*(first[0]+first[1]) {
-				return false, fmt.Sprint(addr, " is off by ", d)
+				return false, fmt.Sprint(addr, " differs by ", d)
 			}
 		}
 		return true, nil
 	})
 }
 
-// TestReplicasAsProcesses kills one of three with kill -9 twice: it comes back
-// with its snapshot, and without.
+// TestReplicasAsProcesses kills one of three with SIGKILL twice: it restarts with its snapshot, and
+// without.
 func TestReplicasAsProcesses(t *testing.T) {
 	var addrs, shown, snapshots []string
 	for range 3 {
@@ -129,7 +127,7 @@ func TestReplicasAsProcesses(t *testing.T) {
 		newNode(t, addrs[n%3]).models.Offer(local(fmt.Sprint("node-", n), n%2))
 	}
 	agree(t, 6, shown...)
-	eventually(t, func() (bool, any) { // an interval may pass before it is kept
+	eventually(t, func() (bool, any) { // an interval may pass before it is saved
 		_, err := os.Stat(snapshots[1])
 		return err == nil, err
 	})
@@ -149,15 +147,15 @@ func TestReplicasAsProcesses(t *testing.T) {
 	agree(t, 7, shown[1:]...)
 }
 
-// TestWarmStart restarts the command: its first model is that of its end. A
-// damaged file is reported, and the start a cold one.
+// TestWarmStart restarts the command: its first model is its last one. A damaged file is reported, and
+// the start is a cold one.
 func TestWarmStart(t *testing.T) {
 	addr, path := transporttest.Address(t), filepath.Join(t.TempDir(), "state")
 	shown := transporttest.Address(t)
 	args := []string{"--listen", addr, "--debug-listen", shown, "--tick", "5ms", "--snapshot", path, "--snapshot-interval", "1h"}
 	first := start(t, args...)
 	if log := strings.Join(first.log, ""); !strings.Contains(log, "no snapshot yet") {
-		t.Errorf("the first start logs %q", log)
+		t.Errorf("first start: got log %q", log)
 	}
 	connection := connect(t, addr)
 	defer connection.Close()
@@ -171,9 +169,9 @@ func TestWarmStart(t *testing.T) {
 
 	second := start(t, args...)
 	if log := strings.Join(second.log, ""); !strings.Contains(log, "restored the snapshot") || !strings.Contains(log, "nodes=2") {
-		t.Errorf("the second start logs %q", log)
+		t.Errorf("second start: got log %q", log)
 	}
-	eventually(t, func() (bool, any) { // its first tick may be to come
+	eventually(t, func() (bool, any) { // its first tick may be pending
 		models, err := published(t, shown)
 		return err == nil && len(models) == 1 && models[0].Nodes == 2, fmt.Sprint(models, err)
 	})
@@ -189,9 +187,9 @@ func TestWarmStart(t *testing.T) {
 	}
 	third := start(t, args...)
 	if log := strings.Join(third.log, ""); !strings.Contains(log, "the snapshot can't be used") {
-		t.Errorf("the third start logs %q", log)
+		t.Errorf("third start: got log %q", log)
 	}
 	if models, err := published(t, shown); err != nil || len(models) != 0 {
-		t.Errorf("after a damaged snapshot: %v, %v", models, err)
+		t.Errorf("after a damaged snapshot: got %v, %v", models, err)
 	}
 }

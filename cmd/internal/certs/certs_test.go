@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-// kubeconfig leads to a server that says the same to everything.
+// kubeconfig returns one for a server that answers every request the same.
 func kubeconfig(t *testing.T, code int, body string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -55,7 +55,7 @@ func TestPlanCommand(t *testing.T) {
 				t.Errorf("said %q and %q", &stdout, &stderr)
 			}
 			if slices.Contains(tt.args, "json") && !json.Valid(stdout.Bytes()) {
-				t.Errorf("no JSON: %s", &stdout)
+				t.Errorf("not JSON: %s", &stdout)
 			}
 		})
 	}

@@ -57,8 +57,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestServesUntilStopped: of a command that serves to be stopped is no failure, and what fails is; nor
-// does a command that serves say anything of those beside it.
+// TestServesUntilStopped: stopping a serving command is no failure, and an error is; a serving command
+// does not affect the others.
 func TestServesUntilStopped(t *testing.T) {
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -138,7 +138,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// What users read names flags and values, and no package of ours.
+// Messages for users contain flags and values, and no package names.
 func TestOneLine(t *testing.T) {
 	for message, want := range map[string]string{
 		"--nodes: demo: Nodes = -1: invalid configuration: want 1 to 5000":                       "--nodes -1: want 1 to 5000",
@@ -150,12 +150,12 @@ func TestOneLine(t *testing.T) {
 		"the scheduler: ask 127.0.0.1:1: refused; node worker-1: away":                           "the scheduler: ask 127.0.0.1:1: refused; node worker-1: away",
 	} {
 		if got := command.OneLine(errors.New(message)); got != want {
-			t.Errorf("%q is shown as %q, want %q", message, got, want)
+			t.Errorf("%q: got %q, want %q", message, got, want)
 		}
 	}
 }
 
-// The names that errors of the workspace's packages begin with are left out.
+// Prefixes with the names of the workspace's packages are removed.
 func TestOneLineNamesNoPackage(t *testing.T) {
 	clause := regexp.MustCompile(`(?m)^package (\w+)`)
 	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
@@ -176,7 +176,7 @@ func TestOneLineNamesNoPackage(t *testing.T) {
 			return nil
 		}
 		if got := command.OneLine(errors.New(name + ": it failed")); got != "it failed" {
-			t.Errorf("an error of %s is shown as %q", path, got)
+			t.Errorf("error of %s: got %q", path, got)
 		}
 		return nil
 	})
@@ -185,7 +185,7 @@ func TestOneLineNamesNoPackage(t *testing.T) {
 	}
 }
 
-// A group of commands refuses one that it has not.
+// A group of commands refuses an unknown one.
 func TestUnknownCommandOfAGroupIsUsage(t *testing.T) {
 	root, group := &cobra.Command{Use: "tool"}, &cobra.Command{Use: "group"}
 	run := func(*cobra.Command, []string) error { return nil }
@@ -197,7 +197,7 @@ func TestUnknownCommandOfAGroupIsUsage(t *testing.T) {
 	} {
 		var stderr bytes.Buffer
 		if code := command.Execute(t.Context(), root, strings.Fields(args), io.Discard, &stderr); code != command.ExitUsage || stderr.String() != want {
-			t.Errorf("%q: exit code %d, said %q, want %q", args, code, &stderr, want)
+			t.Errorf("%q: got exit code %d, stderr %q, want %q", args, code, &stderr, want)
 		}
 	}
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 )
 
-// Who interrupts a comparison hears what it could not remove, and does not take that for an
-// end in order.
+// An interrupted comparison reports what it could not remove, and does not exit as if it had completed.
 func TestInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
@@ -33,7 +32,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// The numbers of the thesis's section 5.2.4 are taken where no flag says otherwise.
+// Without flags the numbers of the thesis's section 5.2.4 are used.
 func TestSeedPreset(t *testing.T) {
 	var f compareFlags
 	set := pflag.NewFlagSet("compare", pflag.ContinueOnError)

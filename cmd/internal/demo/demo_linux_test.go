@@ -20,8 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
-// A process can hold one control plane, so each demo is a child: the test binary
-// itself.
+// A process can run one control plane, so each demo is a child process of the test binary.
 func TestMain(m *testing.M) {
 	cluster.RunProgram(program.Main)
 	os.Exit(m.Run())
@@ -37,31 +36,30 @@ func TestDemoEndToEnd(t *testing.T) {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	if len(result.Simulated) != 2 || len(result.Real) != 0 {
-		t.Fatalf("%d simulated and %d real columns, want 2 and 0", len(result.Simulated), len(result.Real))
+		t.Fatalf("got %d simulated and %d real columns, want 2 and 0", len(result.Simulated), len(result.Real))
 	}
 	for i, profile := range []string{demo.Spazio, demo.Default} {
 		s := result.Simulated[i]
 		if s.Profile != profile || s.Pods != 24 || s.Failed != 0 {
 			t.Errorf("column %d: %s completed %d pods, %d failed; want %s, 24, 0", i, s.Profile, s.Pods, s.Failed, profile)
 		}
-		// 24 pods of 2 s on 12 cores take two rounds, the first done after 2 s at the soonest
-		// and the second after 4.
+		// 24 pods of 2 s on 12 cores take two rounds, which end after 2 and 4 s at the earliest.
 		if s.Sojourn.Mean < 3 || result.Paces[i].Profile != profile || result.Paces[i].LeastSojourn != 3 {
-			t.Errorf("%s: pods are done after %g s on average, which nothing can have done before 3; %+v", profile, s.Sojourn.Mean, result.Paces)
+			t.Errorf("%s: got a mean sojourn of %g s, want at least 3; %+v", profile, s.Sojourn.Mean, result.Paces)
 		}
 		if s.RunTime.P50 < 1.99 || s.Makespan < 4 || s.Sojourn.Mean <= s.RunTime.Mean || s.SlowdownP99 < .99 {
-			t.Errorf("%s: impossible figures %+v", profile, s)
+			t.Errorf("%s: got impossible figures %+v", profile, s)
 		}
 	}
 	checkRecords(t, result)
 	if result.Config.CPUSeconds != 2 || result.Config.Nodes != 3 {
-		t.Errorf("the configuration is not in the result: %+v", result)
+		t.Errorf("the configuration is missing in the result: %+v", result)
 	}
 	process.CheckNothingLeft(t)
 }
 
-// TestDemoWithPronto runs the batch by Pronto's signal between the others: the agents
-// report by it, and by room again after it.
+// TestDemoWithPronto runs the batch with Pronto's signal between the others: the agents report this
+// signal, and room again afterwards.
 func TestDemoWithPronto(t *testing.T) {
 	process := cluster.StartProgram(t, "--pods=12", "--cpu-seconds=1", "--nodes=3", "--time-scale=5", "--profiles=default-scheduler,pronto,spazio", "--unlike=false", "--output=json")
 	if code := process.End(t); code != 0 {
@@ -79,8 +77,8 @@ func TestDemoWithPronto(t *testing.T) {
 	process.CheckNothingLeft(t)
 }
 
-// The second act runs the same pods three times, the second time with their profiles, and all come to
-// their ends.
+// The second part runs the same pods three times, the second time with their profiles, and all of them
+// complete.
 func TestUnlikeOwners(t *testing.T) {
 	process := cluster.StartProgram(t, "--pods=100", "--cpu-seconds=2", "--nodes=2", "--time-scale=10", "--output=json")
 	if code := process.End(t); code != 0 {
@@ -92,7 +90,7 @@ func TestUnlikeOwners(t *testing.T) {
 	}
 	u := result.Unlike
 	if u == nil || len(u.Owners) != 4 || len(u.Runs) != 3 || len(result.Simulated) != 2 {
-		t.Fatalf("four owners' pods, three times, are wanted: %+v", u)
+		t.Fatalf("got %+v, want four owners' pods, three times", u)
 	}
 	for i, want := range []struct {
 		profile string
@@ -105,17 +103,17 @@ func TestUnlikeOwners(t *testing.T) {
 		kills := 0
 		for k, o := range r.Owners {
 			if kills += o.Kills; o.Pods != 10 || o.Sojourn.Mean < 4 { // each runs alone for 4 s
-				t.Errorf("run %d, %s: %d completed, after %g s on average", i, u.Owners[k].Name, o.Pods, o.Sojourn.Mean)
+				t.Errorf("run %d, %s: got %d completed, after %g s on average", i, u.Owners[k].Name, o.Pods, o.Sojourn.Mean)
 			}
 		}
 		if kills != r.Kills {
-			t.Errorf("run %d: %d kills, of owners %d", i, r.Kills, kills)
+			t.Errorf("run %d: got %d kills, of owners %d", i, r.Kills, kills)
 		}
 	}
 	process.CheckNothingLeft(t)
 }
 
-// checkRecords looks at the pods of a batch without mishaps.
+// checkRecords checks the pods of a batch without failures.
 func checkRecords(t *testing.T, result demo.Result) {
 	t.Helper()
 	if len(result.Batches) != 2 {
@@ -128,7 +126,7 @@ func checkRecords(t *testing.T, result demo.Result) {
 		last := 0.
 		for _, p := range b.Pods {
 			if *p.Created != *b.Pods[0].Created {
-				t.Errorf("%s: %s counts from another moment than the first", b.Profile, p.Name)
+				t.Errorf("%s: %s has another start time than the first", b.Profile, p.Name)
 			}
 			if p.Created == nil || p.Bound == nil || p.Running == nil || p.Done == nil || p.Failed || p.Node == "" {
 				t.Fatalf("%s: %+v", p.Name, p)
@@ -139,11 +137,11 @@ func checkRecords(t *testing.T, result demo.Result) {
 			last = max(last, *p.Done)
 		}
 		if math.Abs(last-result.Simulated[i].Makespan) > 1e-6 {
-			t.Errorf("%s: the last pod ends after %v s, the makespan is %v", b.Profile, last, result.Simulated[i].Makespan)
+			t.Errorf("%s: got the last end after %v s, want the makespan %v", b.Profile, last, result.Simulated[i].Makespan)
 		}
-		// Whatever did not bind was one attempt more.
+		// Each failed bind adds an attempt.
 		if s := b.Scheduler; s.Bound != float64(len(b.Pods)) || s.Attempts < s.Bound || !(s.Choosing > 0 && s.Binding > 0 && s.CPU > 0) {
-			t.Errorf("%s: the scheduler spent %+v on %d pods", b.Profile, s, len(b.Pods))
+			t.Errorf("%s: got attempts %+v for %d pods", b.Profile, s, len(b.Pods))
 		}
 	}
 }
@@ -158,11 +156,11 @@ func TestDemoRunsThisMachineAsANode(t *testing.T) {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	if len(result.Simulated) != 1 || len(result.Real) != 1 {
-		t.Fatalf("%d simulated and %d real columns, want 1 and 1", len(result.Simulated), len(result.Real))
+		t.Fatalf("got %d simulated and %d real columns, want 1 and 1", len(result.Simulated), len(result.Real))
 	}
 	simulated, real := result.Simulated[0].Pods, result.Real[0].Pods
 	if simulated+real != 6 || real == 0 {
-		t.Errorf("%d pods on the simulated node, %d on this machine, want 6 with some here", simulated, real)
+		t.Errorf("got %d pods on the simulated node and %d on this machine, want 6 with some here", simulated, real)
 	}
 	process.CheckNothingLeft(t)
 }
@@ -184,7 +182,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 				t.Errorf("exit code %d, want 1", code)
 			}
 			if moment != "" && !strings.HasSuffix(process.Said(), "spazio-demo: interrupted\n") {
-				t.Errorf("last words:\n%s", process.Said())
+				t.Errorf("last output:\n%s", process.Said())
 			}
 			if server != "" {
 				if conn, err := net.Dial("tcp", server); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -254,7 +252,7 @@ func TestDemoRefuses(t *testing.T) {
 		})
 	}
 	if text, err := os.ReadFile(existing); err != nil || string(text) != "mine" {
-		t.Errorf("the kubeconfig that was there: %q, %v", text, err)
+		t.Errorf("existing kubeconfig: got %q, %v", text, err)
 	}
 }
 

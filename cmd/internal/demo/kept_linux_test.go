@@ -33,7 +33,7 @@ func access(t *testing.T, kubeconfig string) *rest.Config {
 	return config
 }
 
-// listed are the names of the objects of a kind in all namespaces.
+// listed returns the names of the objects of a kind in all namespaces.
 func listed(t *testing.T, kubeconfig, path string) (names []string) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(access(t, kubeconfig))
@@ -54,7 +54,7 @@ func listed(t *testing.T, kubeconfig, path string) (names []string) {
 	return names
 }
 
-// patience is no expectation.
+// patience bounds each wait; it is no expected duration.
 const patience = 3 * time.Minute
 
 func eventually(t *testing.T, what string, holds func() bool) {
@@ -66,8 +66,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// A cluster that is kept runs the manifests of its user: a Job comes to its end, a Deployment
-// has its pods, and a test bed its slots, in which a BatchJob runs.
+// A kept cluster runs the user's manifests: a Job completes, a Deployment has its pods, and a test bed
+// its slots, in which a BatchJob runs.
 func TestKeptClusterTakesManifests(t *testing.T) {
 	kubeconfig := t.TempDir() + "/kubeconfig"
 	process := cluster.StartProgram(t, "--pods=2", "--cpu-seconds=1", "--nodes=2", "--time-scale=10", "--profiles=spazio", "--unlike=false", "--output=json", "--keep", "--kubeconfig="+kubeconfig)
@@ -159,7 +159,7 @@ func TestKeptClusterTakesManifests(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, process.Said())
 	}
 	if _, err := os.Stat(kubeconfig); !os.IsNotExist(err) {
-		t.Errorf("the kubeconfig after the end: %v", err)
+		t.Errorf("kubeconfig after the end: got %v", err)
 	}
 	process.CheckNothingLeft(t)
 }

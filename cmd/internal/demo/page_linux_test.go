@@ -22,14 +22,14 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// TestPageAgreesWithTheCluster: what the page shows of the runs is what the API server's pods
-// say, to their whole seconds, and what the table says.
+// TestPageAgreesWithTheCluster: the page's runs equal the API server's pods, to whole seconds, and the
+// table.
 func TestPageAgreesWithTheCluster(t *testing.T) {
 	const pods = 24
 	kubeconfig := t.TempDir() + "/kubeconfig"
 	process := cluster.StartProgram(t, "--pods=24", "--cpu-seconds=1", "--nodes=3", "--real-node=false", "--output=json", "--keep", "--web", "--unlike=false", "--kubeconfig="+kubeconfig)
 	address := strings.TrimPrefix(process.WaitFor(t, "the page: "), "the page: ")
-	// The page is there before there is a cluster.
+	// The page is served before the cluster exists.
 	if response, err := http.Get(address); err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %v %v", address, response, err)
 	}
@@ -59,7 +59,7 @@ func TestPageAgreesWithTheCluster(t *testing.T) {
 		slices.SortFunc(got, time.Time.Compare)
 		for k, at := range got {
 			if late := at.Sub(want[k]); late < 0 || late >= time.Second {
-				t.Errorf("%s: pod %d was done at %v, by the API in the second that begins at %v", profile, k, at, want[k])
+				t.Errorf("%s: pod %d: got end %v, want within the second from %v as in the API", profile, k, at, want[k])
 			}
 		}
 	}
@@ -71,9 +71,9 @@ func TestPageAgreesWithTheCluster(t *testing.T) {
 	if err := json.Unmarshal(process.Stdout.Bytes(), &result); err != nil {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
-	// On a machine that was too slow the table gives no verdict, and the page compares nothing.
+	// On a machine that was too slow the table has no verdict, and the page compares nothing.
 	if refused := strings.Contains(result.Table(), "No verdict"); state.Comparable == refused {
-		t.Errorf("the page compares the runs: %v, and the table says:\n%s", state.Comparable, result.Table())
+		t.Errorf("got comparable runs %v on the page, table:\n%s", state.Comparable, result.Table())
 	}
 	for i, run := range state.Runs {
 		last, sojourn := 0., 0.
@@ -81,13 +81,13 @@ func TestPageAgreesWithTheCluster(t *testing.T) {
 			last, sojourn = max(last, c.Since.Seconds()), sojourn+c.Took.Seconds()/pods
 		}
 		if s := result.Simulated[i].Summary; math.Abs(last-s.Makespan) > 1e-6 || math.Abs(sojourn-s.Sojourn.Mean) > 1e-6 {
-			t.Errorf("%s: the page ends at %v s with a mean of %v s, the table at %v with %v", run.Profile, last, sojourn, s.Makespan, s.Sojourn.Mean)
+			t.Errorf("%s: got makespan %v s and mean %v s on the page, %v and %v in the table", run.Profile, last, sojourn, s.Makespan, s.Sojourn.Mean)
 		}
 	}
 	process.CheckNothingLeft(t)
 }
 
-// endsInAPI are when the pods' containers ended, by profile, in order, in whole seconds.
+// endsInAPI returns when the pods' containers ended, by profile, in order, in whole seconds.
 func endsInAPI(t *testing.T, kubeconfig string) map[string][]time.Time {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -117,7 +117,7 @@ func endsInAPI(t *testing.T, kubeconfig string) map[string][]time.Time {
 	return ended
 }
 
-// TestPageWithoutATerminal ends with the demo, and says so; one beyond loopback is refused
+// TestPageWithoutATerminal ends with the demo, with a message; an address beyond loopback is refused
 // before anything starts.
 func TestPageWithoutATerminal(t *testing.T) {
 	process := cluster.StartProgram(t, "--pods=2", "--cpu-seconds=1", "--nodes=1", "--time-scale=10", "--profiles=spazio", "--web", "--unlike=false")

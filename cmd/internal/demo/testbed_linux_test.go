@@ -15,8 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
-// A program outside the cluster tries each pair of four jobs, and puts those together that
-// get on well.
+// A program outside the cluster tries each pair of four jobs, and pairs those that run well together.
 func TestTestbed(t *testing.T) {
 	process := cluster.StartProgram(t, "testbed", "--jobs=2", "--seconds=3s", "--output=json")
 	if code := process.End(t); code != 0 {
@@ -28,9 +27,9 @@ func TestTestbed(t *testing.T) {
 	}
 	for _, pair := range r.Plan {
 		if strings.HasPrefix(pair[0], "busy") == strings.HasPrefix(pair[1], "busy") {
-			t.Errorf("the plan %v puts two of a kind together: %v", r.Plan, r.Matrix)
+			t.Errorf("the plan %v pairs two of a kind: %v", r.Plan, r.Matrix)
 		}
-		// Each pair has its node.
+		// Each pair has its own node.
 		if a, b := r.Runs[pair[0]], r.Runs[pair[1]]; !slices.Equal(nodesOf(a.Slots), nodesOf(b.Slots)) {
 			t.Errorf("%v ran in %v and %v", pair, a.Slots, b.Slots)
 		}
@@ -56,7 +55,7 @@ func TestTestbedInterrupted(t *testing.T) {
 	kubeconfig := strings.Fields(process.WaitFor(t, "kubectl --kubeconfig"))[2]
 	line := process.WaitFor(t, "its pages")
 	if names := listed(t, kubeconfig, "/apis/testbed.spazio-scheduler.github.io/v1alpha1/testbeds"); !slices.Equal(names, []string{"profiling", "target"}) {
-		t.Errorf("by the printed kubeconfig there are the test beds %v", names)
+		t.Errorf("got test beds %v with the printed kubeconfig", names)
 	}
 	process.WaitFor(t, " 1 of 15")
 	link, err := url.Parse(line[strings.Index(line, "http"):])
@@ -73,7 +72,7 @@ func TestTestbedInterrupted(t *testing.T) {
 	process.CheckNothingLeft(t)
 }
 
-// logIn does what the login page does with such a link, and returns the page behind it.
+// logIn follows such a link as the login page does, and returns the next page.
 func logIn(t *testing.T, link *url.URL) string {
 	t.Helper()
 	jar, err := cookiejar.New(nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// TLSClient binds the fields of c to the flags of whoever calls others. What c holds is
-// the default.
+// TLSClient binds the fields of c to the flags of a client. The values of c are
+// the defaults.
 func TLSClient(flags *pflag.FlagSet, c *transport.Config) {
 	flags.StringVar(&c.CertFile, "tls-cert-file", c.CertFile, "PEM certificate chain that this process presents; empty for none")
 	flags.StringVar(&c.KeyFile, "tls-private-key-file", c.KeyFile, "PEM private key of --tls-cert-file, which needs it")

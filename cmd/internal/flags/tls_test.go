@@ -23,11 +23,11 @@ func TestFlags(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	if want := (transport.Config{CertFile: "a", KeyFile: "b", CAFile: "c", ClientCAFile: "d", Insecure: true}); config != want {
-		t.Errorf("config is %+v, want %+v", config, want)
+		t.Errorf("got config %+v, want %+v", config, want)
 	}
 }
 
-// A refused file of TLS is named by its flag.
+// The error of a refused TLS file names its flag.
 func TestRefusedTLS(t *testing.T) {
 	for name, config := range map[string]transport.Config{
 		"--tls-cert-file: ":        {CertFile: "a"},
@@ -36,15 +36,15 @@ func TestRefusedTLS(t *testing.T) {
 	} {
 		refusal := config.Validate()
 		if err := flags.RefusedTLS(fmt.Errorf("start: %w", refusal)); !errors.Is(err, refusal) || !strings.HasPrefix(err.Error(), name) {
-			t.Errorf("%v: %v, want it to begin with %q", refusal, err, name)
+			t.Errorf("%v: got %v, want prefix %q", refusal, err, name)
 		}
 	}
 	if err := errors.New("disk full"); !errors.Is(flags.RefusedTLS(err), err) || flags.RefusedTLS(nil) != nil {
-		t.Error("another error, or none, is not as it was")
+		t.Error("another error, or nil, was changed")
 	}
 }
 
-// A refusal of plaintext is the caller's error, any other is not.
+// A refusal of plaintext is a usage error, any other is not.
 func TestRefused(t *testing.T) {
 	refusal := fmt.Errorf("start: %w", &transport.PlaintextError{Action: "listen on", Addr: ":1"})
 	unauthenticated := fmt.Errorf("start: %w", &transport.UnauthenticatedError{Addr: ":1"})

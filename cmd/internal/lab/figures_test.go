@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/figures"
 )
 
-// drawn runs the command and returns what it wrote to stdout.
+// drawn runs the command and returns its stdout.
 func drawn(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	return executed(t, "figures", args)
@@ -52,7 +52,7 @@ func TestFiguresRows(t *testing.T) {
 		t.Fatalf("%d records, %d rows", len(records), len(rows))
 	}
 	if r := rows[0]; r.Figure != "4.4" || records[1][2] != r.Metric {
-		t.Errorf("the first is %v as CSV and %+v as JSON", records[1], r)
+		t.Errorf("first row: got %v as CSV and %+v as JSON", records[1], r)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestFiguresTableAndList(t *testing.T) {
 	}
 }
 
-// A seed changes what is simulated and nothing else.
+// A seed changes the simulations and nothing else.
 func TestFiguresSeed(t *testing.T) {
 	rows := map[string]string{}
 	for _, args := range [][]string{{"4.5", "1"}, {"4.5", "2"}, {"4.11", "1"}, {"4.11", "2"}} {
@@ -86,7 +86,7 @@ func TestFiguresSeed(t *testing.T) {
 		rows[args[0]+"/"+args[1]] = text
 	}
 	if rows["4.5/1"] != rows["4.5/2"] || rows["4.11/1"] == rows["4.11/2"] {
-		t.Error("the seed changes a recording, or nothing of a simulation")
+		t.Error("the seed affects a recording, or does not affect a simulation")
 	}
 }
 

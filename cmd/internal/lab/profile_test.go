@@ -20,7 +20,7 @@ func writeSeries(t *testing.T) string {
 	return writeFalling(t, 0)
 }
 
-// writeFalling writes four days of a job that takes less each day, by a part of what it takes on the first.
+// writeFalling writes four days of a job whose usage falls each day by a part of the first day's.
 func writeFalling(t *testing.T, part float64) string {
 	t.Helper()
 	var b strings.Builder
@@ -67,7 +67,7 @@ func TestProfileEvaluate(t *testing.T) {
 		t.Errorf("rows %+v", rows)
 	}
 	if q := rows[0].Own.Quality; q < .9 || q > 1 {
-		t.Errorf("quality %v of a regular job", q)
+		t.Errorf("regular job: got quality %v", q)
 	}
 	svg, err := os.ReadFile(plot)
 	if err != nil {
@@ -75,13 +75,13 @@ func TestProfileEvaluate(t *testing.T) {
 	}
 	for _, want := range []string{"autopilot", "seed-literal", "memory: overhead"} {
 		if !strings.Contains(string(svg), want) {
-			t.Errorf("no %q in the picture", want)
+			t.Errorf("%q is missing in the picture", want)
 		}
 	}
 }
 
-// One's own half-life and percentile take the place of the default's, in a row beside it: with the
-// default's values it is the default, and a higher percentile holds more often and takes more.
+// A user's half-life and percentile replace the defaults, in a row beside them: with the default values
+// the row is equal, and a higher percentile covers more often and reserves more.
 func TestProfileEvaluateOwn(t *testing.T) {
 	dir := writeFalling(t, .25)
 	type score struct{ Quality, Overhead float64 }
@@ -108,14 +108,14 @@ func TestProfileEvaluateOwn(t *testing.T) {
 	}
 	for _, resource := range []string{" cpu", " memory"} {
 		if s := scores("--percentile", "0.98"); s["own"+resource] != s["spazio"+resource] || s["own"+resource].Quality == 0 {
-			t.Errorf("the default's percentile: %+v, the default %+v", s["own"+resource], s["spazio"+resource])
+			t.Errorf("default percentile: got %+v, want %+v", s["own"+resource], s["spazio"+resource])
 		}
 		low, high := scores("--percentile", "0.3", "--half-life", "6h")["own"+resource], scores("--percentile", "1", "--half-life", "6h")["own"+resource]
 		if low.Overhead >= high.Overhead || low.Quality > high.Quality {
-			t.Errorf("of%s at percentile 0.3 %+v, at 1 %+v", resource, low, high)
+			t.Errorf("%s: got %+v at percentile 0.3, %+v at 1", resource, low, high)
 		}
 		if short, long := scores("--percentile", "0.5", "--half-life", "1h")["own"+resource], scores("--percentile", "0.5", "--half-life", "48h")["own"+resource]; short == long {
-			t.Errorf("of%s the half-life changes nothing: %+v", resource, short)
+			t.Errorf("%s: the half-life has no effect: %+v", resource, short)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestProfileEvaluateTable(t *testing.T) {
 	}
 }
 
-// Scores of 0 for all would look like failure.
+// Scores of 0 for all would look like a failure.
 func TestProfileEvaluateNamesWhatIsTooShort(t *testing.T) {
 	out, err := evaluateProfiles("--series", writeSeries(t), "--warm-up", "1000h")
 	if err == nil || !strings.Contains(err.Error(), "--warm-up 1000h0m0s") || !strings.Contains(err.Error(), "the longest of 1 lasts") {
@@ -145,7 +145,7 @@ func TestProfileEvaluateRefuses(t *testing.T) {
 		{"--series", dir, "--warm-up", "1s"}, {"--series", dir, "--half-life", "1ms"}, {"--series", dir, "--percentile", "1.5"}, {"--series", dir, "--percentile", "-0.1"}, {"--series", dir, "--percentile", "NaN"}, {"--series", dir, "--output", "xml"}, {"--series", dir, "--plot", "x.txt"},
 	} {
 		if out, err := evaluateProfiles(args...); err == nil {
-			t.Errorf("%v is accepted: %s", args, out)
+			t.Errorf("%v was accepted: %s", args, out)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func evaluatePronto(args ...string) (string, error) {
 	return out.String(), err
 }
 
-// writePressure records a minute of a node on which something leaps.
+// writePressure records a minute of a node with a jump.
 func writePressure(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,8 +55,8 @@ func writePressure(t *testing.T) string {
 	return filepath.Join(dir, "00000001.spazio")
 }
 
-// The page is the same to the last byte, however many runs there are at a time, from the
-// same recording, series and seeds, and says what makes it.
+// The page is the same to the last byte, for any number of parallel runs, with the same recording,
+// series and seeds, and lists its inputs.
 func TestProntoPageIsReproducible(t *testing.T) {
 	path := writePressure(t)
 	series := t.TempDir()
@@ -91,7 +91,7 @@ func TestProntoPageIsReproducible(t *testing.T) {
 	}
 	files := made("1")
 	if diff := cmp.Diff(files, made("2")); diff != "" {
-		t.Errorf("another time:\n%s", diff)
+		t.Errorf("second run:\n%s", diff)
 	}
 	for _, want := range []string{
 		"spazio-lab pronto evaluate --batch=20 --duration=10 --experiments=b1,h1 --load=0.400000 --nodes=2 --recording=RECORDING" +
@@ -103,7 +103,7 @@ func TestProntoPageIsReproducible(t *testing.T) {
 		}
 	}
 	if len(files) != 4 {
-		t.Errorf("%d files, want the page, the shares and a minute of recording and simulator", len(files))
+		t.Errorf("got %d files, want the page, the shares and a minute of recording and simulator", len(files))
 	}
 }
 

@@ -24,9 +24,9 @@ import (
 
 var start = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// record writes the recording of a node of four cores for some seconds, whose
-// pods take .6 cores each after a spike at their start, and returns how many
-// reports it made. forge changes them before they are recorded.
+// record writes the recording of a node of four cores for some seconds, whose pods take .6 cores each
+// after a startup spike, and returns the number of reports. forge changes reports before they are
+// recorded.
 func record(t *testing.T, dir string, seconds int, forge func(*agent.Report)) (reports int) {
 	t.Helper()
 	c := agent.Config{
@@ -107,7 +107,7 @@ func fleet(t *testing.T) agent.Fleet {
 
 func honest(*agent.Report) {}
 
-// replayed executes the command and returns its exit code and output.
+// replayed runs the command and returns its exit code and output.
 func replayed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -115,7 +115,7 @@ func replayed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-// verdict is the part of the JSON summary that the tests look at.
+// verdict is the part of the JSON summary that the tests check.
 type verdict struct {
 	Node, Revision     string
 	Files, Samples     int
@@ -197,7 +197,7 @@ func TestReplaySet(t *testing.T) {
 		t.Errorf("before %+v\nbold %+v", before, bold)
 	}
 	if same := summary(t, dir, "--set", "caution=1"); same.Different != 0 {
-		t.Errorf("the default spelt out: %+v", same)
+		t.Errorf("explicit default: got %+v", same)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestReplayPlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if size := image.Bounds().Size(); size.X < 1000 || size.Y < 1000 {
-		t.Errorf("a picture of %v", size)
+		t.Errorf("got a picture of %v", size)
 	}
 
 	vector := filepath.Join(out, "replay.svg")
@@ -297,7 +297,7 @@ func TestReplayPlot(t *testing.T) {
 	}
 	for _, label := range []string{"cpu usage", "memory cost of a pod", "typical loads", "churn window", "seconds since 2025-06-01 12:00:00 UTC"} {
 		if !strings.Contains(string(text), label) {
-			t.Errorf("no %q in the picture", label)
+			t.Errorf("%q is missing in the picture", label)
 		}
 	}
 
@@ -310,6 +310,6 @@ func TestReplayPlot(t *testing.T) {
 		t.Errorf("%d panels, want 9: %v", len(entries), err)
 	}
 	if _, err := os.Stat(filepath.Join(panels, "3-pods.png")); errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no panel of pods in %v", entries)
+		t.Errorf("got no panel of pods in %v", entries)
 	}
 }

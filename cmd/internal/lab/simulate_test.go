@@ -24,13 +24,13 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// simulated runs the command and returns what it wrote to stdout.
+// simulated runs the command and returns its stdout.
 func simulated(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	return executed(t, "simulate", args)
 }
 
-// executed runs a subcommand and returns what it wrote to stdout.
+// executed runs a subcommand and returns its stdout.
 func executed(t *testing.T, name string, args []string) (string, error) {
 	t.Helper()
 	cmd := lab.NewCommand()
@@ -65,8 +65,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Tables fit a terminal, whatever the experiment and however many schedulers; with
-// --wide they have every metric.
+// Tables fit a terminal, for any experiment and number of schedulers; with --wide they have every
+// metric.
 func TestTablesFit(t *testing.T) {
 	few := []string{"--nodes", "3", "--batch", "20", "--duration", "20", "--work", "1", "--seeds", "2"}
 	for _, name := range []string{"batch", "arrivals", "memory", "servers", "wrong-requests", "finding-1-parts", "finding-9-batch"} {
@@ -76,7 +76,7 @@ func TestTablesFit(t *testing.T) {
 		}
 		for line := range strings.Lines(narrow) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 120 {
-				t.Errorf("%s: a line of %d: %s", name, n, line)
+				t.Errorf("%s: got a line of %d: %s", name, n, line)
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func TestTablesFit(t *testing.T) {
 	}
 }
 
-// Both formats for machines have the same rows, on any number of workers.
+// Both machine-readable formats have the same rows, with any number of workers.
 func TestRows(t *testing.T) {
 	one, err := simulated(t, with("--output", "json", "--parallel", "1")...)
 	if err != nil {
@@ -134,21 +134,21 @@ func TestRows(t *testing.T) {
 		t.Errorf("header (-want +got):\n%s", diff)
 	}
 	if made.Revision == "" || records[1][6] != made.Revision {
-		t.Errorf("the revision is %q as CSV and %q as JSON", records[1][6], made.Revision)
+		t.Errorf("got revision %q as CSV and %q as JSON", records[1][6], made.Revision)
 	}
 	table, err := simulated(t, small...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(table, "\nspazio-lab "+made.Revision+"\n") {
-		t.Errorf("tables without the revision:\n%s", table)
+		t.Errorf("the revision is missing in the tables:\n%s", table)
 	}
 	if records[1][0] != rows[0].Experiment || records[1][3] != rows[0].Metric {
-		t.Errorf("the first is %v as CSV and %+v as JSON", records[1], rows[0])
+		t.Errorf("first row: got %v as CSV and %+v as JSON", records[1], rows[0])
 	}
 }
 
-// A second command takes the runs that the first has kept, and adds to them.
+// A second command reuses the runs that the first has kept, and adds to them.
 func TestKeep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs")
 	few := func(seeds string) string {
@@ -167,21 +167,21 @@ func TestKeep(t *testing.T) {
 	}
 	few("2")
 	if got := lines(); got != 1+2*2 {
-		t.Errorf("two seeds of two schedulers: %d lines", got)
+		t.Errorf("two seeds of two schedulers: got %d lines", got)
 	}
 	want, err := simulated(t, with("-o", "csv")...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := few("3"); got != want || lines() != 1+3*2 {
-		t.Errorf("%d lines after three seeds; rows differ: %v", lines(), got != want)
+		t.Errorf("after three seeds: got %d lines; rows differ: %v", lines(), got != want)
 	}
 	if _, err := simulated(t, with("--keep", file, "--pods", filepath.Join(t.TempDir(), "pods"))...); !errors.Is(err, lab.ErrFlag) {
 		t.Errorf("--keep with --pods: error %v", err)
 	}
 }
 
-// TestInterrupted: who is interrupted has failed, and goes on with what is kept.
+// TestInterrupted: an interrupted command fails, and the next one continues with the kept runs.
 func TestInterrupted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs")
 	args := func(keep string) []string {
@@ -194,15 +194,15 @@ func TestInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		progress := &interrupting{cancel: cancel}
 		var stdout bytes.Buffer
-		if code := lab.Main(ctx, args(keep), &stdout, progress); code != command.ExitFailure || stdout.Len() > 0 || !strings.HasSuffix(progress.said.String(), want) {
-			t.Errorf("exit code %d, stdout %q, stderr %q, want the end %q", code, &stdout, &progress.said, want)
+		if code := lab.Main(ctx, args(keep), &stdout, progress); code != command.ExitFailure || stdout.Len() > 0 || !strings.HasSuffix(progress.output.String(), want) {
+			t.Errorf("exit code %d, stdout %q, stderr %q, want the end %q", code, &stdout, &progress.output, want)
 		}
 		cancel()
 	}
 	var after, whole bytes.Buffer
 	kept, err := os.ReadFile(file)
 	if runs := bytes.Count(kept, []byte("\n")) - 1; err != nil || runs < 1 || runs >= 60 {
-		t.Errorf("%d runs are kept, %v", runs, err)
+		t.Errorf("got %d kept runs, %v", runs, err)
 	}
 	if code := lab.Main(t.Context(), args(file), &after, io.Discard); code != command.ExitOK {
 		t.Fatalf("exit code %d of the same command", code)
@@ -212,15 +212,15 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// interrupting is a stderr the first words of which interrupt.
+// interrupting is a stderr whose first output interrupts the command.
 type interrupting struct {
-	said   bytes.Buffer
+	output bytes.Buffer
 	cancel func()
 }
 
 func (i *interrupting) Write(text []byte) (int, error) {
 	i.cancel()
-	return i.said.Write(text)
+	return i.output.Write(text)
 }
 
 func TestReports(t *testing.T) {
@@ -266,7 +266,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A finding runs under its own schedulers, and its verdicts follow the tables.
+// A finding uses its own schedulers, and its verdicts follow the tables.
 func TestFindings(t *testing.T) {
 	out, err := simulated(t, "finding-3", "--nodes", "2", "--batch", "20", "--work", "1", "--law", "equal", "--seeds", "2")
 	if err != nil {
@@ -284,7 +284,7 @@ var smallSensitivity = []string{
 	"--constants", "agent.estimator.prior-sd,rules.growth,agent.pods-per-core", "--scale", ".2,5",
 }
 
-// Each constant has a row, the one that moves most first.
+// Each constant has a row, the most sensitive first.
 func TestSensitivity(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "s.md")
 	out, err := simulated(t, append(slices.Clone(smallSensitivity), "--report", report)...)
@@ -314,7 +314,7 @@ func TestSensitivity(t *testing.T) {
 	}
 	for _, want := range []string{"Sensitivity of Spazio", "2 seeds, 1 to 2", "of 3 constants", "](s.svg)"} {
 		if !strings.Contains(string(page), want) {
-			t.Errorf("no %q in the report", want)
+			t.Errorf("%q is missing in the report", want)
 		}
 	}
 	if svg, err := os.ReadFile(filepath.Join(filepath.Dir(report), "s.svg")); err != nil || !bytes.Contains(svg, []byte("rules.growth")) {
@@ -322,7 +322,7 @@ func TestSensitivity(t *testing.T) {
 	}
 }
 
-// Rows name the constant, and are the same on any number of workers.
+// Rows name the constant, and are the same with any number of workers.
 func TestSensitivityRows(t *testing.T) {
 	one, err := simulated(t, append(slices.Clone(smallSensitivity), "-o", "csv", "--parallel", "1")...)
 	if err != nil {
@@ -337,7 +337,7 @@ func TestSensitivityRows(t *testing.T) {
 	}
 	for _, want := range []string{"batch/work=1/law=equal,spazio,1,sojourn_mean,", "batch/work=1/law=equal/rules.growth=2.5,spazio,2,sojourn_mean,"} {
 		if !strings.Contains(one, want) {
-			t.Errorf("no %q in the rows", want)
+			t.Errorf("%q is missing in the rows", want)
 		}
 	}
 }
@@ -356,11 +356,11 @@ func TestSet(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	if strings.ReplaceAll(out, suffix, "") == plain {
-		t.Error("--set changes nothing")
+		t.Error("--set has no effect")
 	}
 }
 
-// labelled are the values of a column of rows.
+// labelled returns the values of a column of rows.
 func labelled(t *testing.T, rows string, column int) map[string]bool {
 	t.Helper()
 	records, err := csv.NewReader(strings.NewReader(rows)).ReadAll()
@@ -374,14 +374,14 @@ func labelled(t *testing.T, rows string, column int) map[string]bool {
 	return values
 }
 
-// A named experiment is cut down to what answers within a minute; "all" of its
-// fleets and schedulers, or the experiment "all", is not.
+// A named experiment is reduced to what answers within a minute; "all" of its fleets and schedulers, or
+// the experiment "all", is not.
 func TestFirstAnswer(t *testing.T) {
 	quick := []string{"--work", "1", "--law", "equal", "--batch", "20", "--duration", "5", "--seeds", "1", "-o", "csv"}
 	tests := []struct {
 		args               []string
 		fleets, schedulers int
-		peer               bool // one of those that do not lead
+		peer               bool // a scheduler that is not a leading one
 	}{
 		{[]string{"b1"}, 1, 8, false},
 		{[]string{"b1", "--fleet", "all"}, 4, 8, false},
@@ -393,7 +393,7 @@ func TestFirstAnswer(t *testing.T) {
 	}
 	for _, test := range tests {
 		if testing.Short() && test.args[0] == "all" {
-			continue // as long as the others together
+			continue // takes as long as the others together
 		}
 		out, err := simulated(t, append(slices.Clone(test.args), quick...)...)
 		if err != nil {
@@ -410,8 +410,8 @@ func TestFirstAnswer(t *testing.T) {
 	}
 }
 
-// --held-out takes other seeds, and "all" what can run; a trace is given to its
-// experiment by name.
+// --held-out uses other seeds, and "all" whatever can run; a trace is assigned to its experiment by
+// name.
 func TestAllHeldOut(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.csv"), []byte("timestamp,value\n0,20\n300,80\n600,10\n900,15\n"), 0o600); err != nil {
@@ -429,11 +429,11 @@ func TestAllHeldOut(t *testing.T) {
 	}
 	for _, e := range group {
 		if got, want := strings.Contains(out, "\n"+e.Name+"/"), e.Name != "functions"; got != want {
-			t.Errorf("%s among the rows: %t", e.Name, got)
+			t.Errorf("%s: got rows %t", e.Name, got)
 		}
 	}
 	if !strings.Contains(out, ",101,") || strings.Contains(out, ",1,makespan") {
-		t.Error("not the seed 101")
+		t.Error("the seed is not 101")
 	}
 	page, err := os.ReadFile(report)
 	if err != nil {
@@ -441,12 +441,12 @@ func TestAllHeldOut(t *testing.T) {
 	}
 	for _, want := range []string{"1 seeds, 101 to 101, and halves of traces, held out from tuning", "functions (f1) is left out: it needs"} {
 		if !strings.Contains(string(page), want) {
-			t.Errorf("no %q in the report", want)
+			t.Errorf("%q is missing in the report", want)
 		}
 	}
 }
 
-// --seed names the first seed of the runs.
+// --seed sets the first seed of the runs.
 func TestFirstSeed(t *testing.T) {
 	out, err := simulated(t, "batch", "--nodes", "2", "--batch", "10", "--work", "1", "--law", "equal", "--schedulers", "spazio",
 		"--seed", "8101", "--seeds", "2", "-o", "csv")
@@ -455,7 +455,7 @@ func TestFirstSeed(t *testing.T) {
 	}
 	for seed, want := range map[string]bool{"1": false, "8100": false, "8101": true, "8102": true, "8103": false} {
 		if got := strings.Contains(out, ",spazio,"+seed+",makespan,"); got != want {
-			t.Errorf("a run of seed %s: %t", seed, got)
+			t.Errorf("seed %s: got a run %t", seed, got)
 		}
 	}
 }
@@ -493,8 +493,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestRefusesBeforeRuns what no run, or no file, could be made of, and names the flag and the value: exit
-// code 2.
+// TestRefusesBeforeRuns: options from which no run, or no file, can be made are refused with the flag
+// and the value, and exit code 2.
 func TestRefusesBeforeRuns(t *testing.T) {
 	dir := t.TempDir()
 	away, file := filepath.Join(dir, "away"), filepath.Join(dir, "file")
@@ -528,15 +528,15 @@ func TestRefusesBeforeRuns(t *testing.T) {
 		code := lab.Main(t.Context(), strings.Fields(test.args), &stdout, &stderr)
 		for _, want := range test.want {
 			if code != command.ExitUsage || stdout.Len() > 0 || !strings.Contains(stderr.String(), want) || strings.Contains(stderr.String(), " runs") {
-				t.Errorf("%s: exit code %d, stderr %q, want %s", test.args, code, &stderr, want)
+				t.Errorf("%s: got exit code %d, stderr %q, want %s", test.args, code, &stderr, want)
 			}
 		}
 	}
-	var said bytes.Buffer
-	if code := lab.Main(t.Context(), []string{"figures", "--out", file}, io.Discard, &said); code != command.ExitFailure || !strings.HasPrefix(said.String(), "spazio-lab: --out: ") {
-		t.Errorf("exit code %d, stderr %q", code, &said)
+	var output bytes.Buffer
+	if code := lab.Main(t.Context(), []string{"figures", "--out", file}, io.Discard, &output); code != command.ExitFailure || !strings.HasPrefix(output.String(), "spazio-lab: --out: ") {
+		t.Errorf("exit code %d, stderr %q", code, &output)
 	}
-	// What an experiment beside takes is no error, and what a trace lacks is told of the trace.
+	// An experiment's further options are no error, and what a trace lacks is an error of the trace.
 	if _, err := simulated(t, "b1", "b2", "--load", ".5", "--work", "1", "--law", "equal", "--nodes", "1", "--batch", "2", "--duration", "2", "--seeds", "1", "--schedulers", "default"); err != nil {
 		t.Error(err)
 	}
@@ -545,8 +545,7 @@ func TestRefusesBeforeRuns(t *testing.T) {
 	}
 }
 
-// A workload of one's own, and records of its runs: a row a pod and run, and the
-// timeline.
+// A custom workload yields records of its runs: a row per pod and run, and the timeline.
 func TestWorkloadAndRecords(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -559,7 +558,7 @@ func TestWorkloadAndRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out, "mine/fleet=1x4+1x16") || !strings.Contains(out, "lower-bound") {
-		t.Errorf("the table lacks the workload or the bound:\n%s", out)
+		t.Errorf("the workload or the bound is missing in the table:\n%s", out)
 	}
 	for name, want := range map[string]int{"pods.csv": 1 + 2*2, "timeline.csv": 9} {
 		text, err := os.ReadFile(file(name))
@@ -571,7 +570,7 @@ func TestWorkloadAndRecords(t *testing.T) {
 			t.Fatalf("%s: error %v, %d rows, want %d:\n%s", name, err, len(rows), want, text)
 		}
 		if rows[0][3] != "revision" || rows[1][3] == "" {
-			t.Errorf("%s: no revision in %v", name, rows[:2])
+			t.Errorf("%s: the revision is missing in %v", name, rows[:2])
 		}
 	}
 	for _, bad := range [][]string{
@@ -581,7 +580,7 @@ func TestWorkloadAndRecords(t *testing.T) {
 		with("--pods", file("no/such/directory")),
 	} {
 		if _, err := simulated(t, bad...); err == nil {
-			t.Errorf("%v is accepted", bad)
+			t.Errorf("%v was accepted", bad)
 		}
 	}
 }

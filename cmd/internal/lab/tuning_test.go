@@ -44,7 +44,7 @@ func TestSimulateCP(t *testing.T) {
 		t.Errorf("rows %+v", r)
 	}
 	if info, err := os.Stat(plot); err != nil || info.Size() == 0 {
-		t.Errorf("no picture: %v", err)
+		t.Errorf("missing picture: %v", err)
 	}
 	if testing.Short() {
 		return // the same runs again
@@ -54,7 +54,7 @@ func TestSimulateCP(t *testing.T) {
 	}
 	for _, bad := range [][]string{{"--limits", "x"}, {"--tuners", ""}, {"--tuners", "x"}, {"--seeds", "0"}, {"--minutes", "5"}, {"--plot", "x.txt"}, {"--output", "x"}} {
 		if _, err := correct(t, append([]string{"--seeds", "1"}, bad...)...); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q was accepted", bad)
 		}
 	}
 }

@@ -44,7 +44,7 @@ var update = flag.Bool("update", false, "write cmd/deploy/observe/metrics.json")
 
 const list = "../../../cmd/deploy/observe/metrics.json"
 
-// metric is what the list says of one.
+// metric is an entry of the list.
 type metric struct {
 	Type     string   `json:"type"`
 	Labels   []string `json:"labels"`
@@ -52,9 +52,9 @@ type metric struct {
 	Help     string   `json:"help"`
 }
 
-// TestList: the list has what the programs describe, and all of that follows Prometheus'
-// rules. What spazio-testbed's controllers and interface show, packages operator/controller
-// and external/server hold against it, for they run on an API server alone.
+// TestList: the list has the metrics that the programs describe, and all follow Prometheus' rules.
+// Packages operator/controller and external/server compare the metrics of spazio-testbed's controllers
+// and interface with it, since those need an API server.
 func TestList(t *testing.T) {
 	text, err := os.ReadFile(list)
 	if err != nil {
@@ -85,27 +85,27 @@ func TestList(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(string(text), string(format(t, shown))); diff != "" {
-		t.Errorf("%s is not what the programs show: go test ./cmd/internal/metrics -update (-listed +shown):\n%s", list, diff)
+		t.Errorf("%s differs from the programs' metrics: go test ./cmd/internal/metrics -update (-listed +shown):\n%s", list, diff)
 	}
 }
 
-// isTestbeds says whether the metric is told of by others than this package's programs.
+// isTestbeds reports whether another package's programs export the metric.
 func isTestbeds(name string) bool {
 	return strings.HasPrefix(name, "spazio_testbed_") && name != "spazio_testbed_swap_seconds" && name != "spazio_testbed_refused_callers_total"
 }
 
-// isOthers says whether it is of Go's libraries or of Kubernetes. Which of them are listed is
-// for the dashboards to say, whose step compares them with what is scraped.
+// isOthers reports whether the metric is of Go's libraries or of Kubernetes. The dashboards determine
+// which of them are listed; their check compares these with scraped ones.
 func isOthers(name string) bool { return !strings.HasPrefix(name, "spazio_") }
 
-// described is how a Desc is written.
+// described matches the text of a Desc.
 var described = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "[^"]*", )?constLabels: \{(.*)\}, variableLabels: \{(.*)\}\}$`)
 
-// stability is what Kubernetes' libraries begin a help with.
+// stability matches the prefix of a help text of Kubernetes' libraries.
 var stability = regexp.MustCompile(`^\[[A-Z]+\] `)
 
-// add adds what a program describes. Series that are there say the type; of a vector
-// without, its name does, or the list, which the tests of its own package are held against.
+// add adds what a program describes. Existing series have a type; a vector without series gets it from
+// its name, or from the list, which its own package's tests check.
 func add(t *testing.T, shown, listed map[string]metric, program string, r *prometheus.Registry) {
 	t.Helper()
 	families, err := r.Gather()
@@ -121,7 +121,7 @@ func add(t *testing.T, shown, listed map[string]metric, program string, r *prome
 	for d := range out {
 		parts := described.FindStringSubmatch(d.String())
 		if parts == nil {
-			t.Fatalf("a description is written in another way: %s", d)
+			t.Fatalf("a description has an unknown format: %s", d)
 		}
 		name, help := unquote(t, parts[1]), stability.ReplaceAllString(unquote(t, parts[2]), "")
 		if isOthers(name) {
@@ -145,10 +145,10 @@ func add(t *testing.T, shown, listed map[string]metric, program string, r *prome
 			m.Type = listed[name].Type
 		default:
 			m.Type = "gauge"
-			t.Logf("%s is taken for a gauge: it has no series here", name)
+			t.Logf("%s counts as a gauge: it has no series here", name)
 		}
 		if before, ok := shown[name]; ok && (before.Type != m.Type || !slices.Equal(before.Labels, m.Labels)) {
-			t.Errorf("%s is %v at one program, and %v at %s", name, before, m, program)
+			t.Errorf("%s: got %v at one program, and %v at %s", name, before, m, program)
 		} else if ok {
 			m.Help = before.Help
 		}
@@ -166,7 +166,7 @@ func unquote(t *testing.T, text string) string {
 	return plain
 }
 
-// format is the list with a line each.
+// format returns the list with one metric per line.
 func format(t *testing.T, all map[string]metric) []byte {
 	t.Helper()
 	var text bytes.Buffer
@@ -187,7 +187,7 @@ func format(t *testing.T, all map[string]metric) []byte {
 	return text.Bytes()
 }
 
-// lint holds the names, types and helps against Prometheus' rules.
+// lint checks the names, types and helps against Prometheus' rules.
 func lint(t *testing.T, all map[string]metric) {
 	t.Helper()
 	var families []*dto.MetricFamily
@@ -208,7 +208,7 @@ func lint(t *testing.T, all map[string]metric) {
 	}
 }
 
-// machine stands for one that is never read.
+// machine is a meter that is never read.
 type machine struct{}
 
 func (machine) Schema() telemetry.Schema {
@@ -237,7 +237,7 @@ func (meter) ReadTo(dst []energy.Reading, _ time.Time) ([]energy.Reading, error)
 	return dst[:0], nil
 }
 
-// nowhere is an address that nothing answers at.
+// nowhere is an address without a listener.
 const nowhere = "127.0.0.1:1"
 
 func ofAgent(t *testing.T) *prometheus.Registry {
@@ -310,10 +310,10 @@ contexts: [{name: c, context: {cluster: c, user: ""}}]}`
 	return s.Registry()
 }
 
-// ofProcess is for once, as in spazio-scheduler, also where tests are repeated.
+// ofProcess registers once, as in spazio-scheduler, even if tests are repeated.
 var ofProcess = sync.OnceFunc(func() { legacyregistry.RawMustRegister(build.Info("spazio-scheduler")) })
 
-// ofScheduler is the registry of the process, in which both plugins register.
+// ofScheduler returns the registry of the process, in which both plugins register.
 func ofScheduler(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	plugin.NewHub(plugin.HubOptions{})
@@ -324,12 +324,12 @@ func ofScheduler(t *testing.T) *prometheus.Registry {
 	ofProcess()
 	registry, ok := legacyregistry.Registerer().(*prometheus.Registry)
 	if !ok {
-		t.Fatalf("Kubernetes' registry is a %T", legacyregistry.Registerer())
+		t.Fatalf("got a registry of Kubernetes of type %T", legacyregistry.Registerer())
 	}
 	return registry
 }
 
-// ofTestbed has what is not spazio-testbed's alone.
+// ofTestbed returns the metrics that are not only spazio-testbed's.
 func ofTestbed(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

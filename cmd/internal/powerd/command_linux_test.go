@@ -30,14 +30,14 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// TestMain lets the test binary be guests.
+// TestMain lets the test binary act as guests.
 func TestMain(m *testing.M) {
 	fakeguest.Main()
 	os.Exit(m.Run())
 }
 
-// counters has energy counters of this machine's CPU time below a directory that takes
-// /sys's place, until the test's end.
+// counters maintains energy counters of this machine's CPU time below a directory that replaces /sys,
+// until the test's end.
 func counters(t *testing.T) (sys string) {
 	t.Helper()
 	sys = t.TempDir()
@@ -110,7 +110,7 @@ func start(t *testing.T, args ...string) *daemon {
 	return d
 }
 
-// get is what it answers; nothing and 0 while it does not listen.
+// get returns its answer; nothing and 0 before it listens.
 func (d *daemon) get(path string) (int, string) {
 	response, err := http.Get(d.url + path)
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *daemon) wait(what string, ok func() bool) {
 	}
 }
 
-// value is that of a series of a text of metrics, NaN of none.
+// value returns the value of a series in a text of metrics, NaN if there is none.
 func value(metrics, series string) float64 {
 	for line := range strings.Lines(metrics) {
 		if rest, ok := strings.CutPrefix(line, series+" "); ok {
@@ -147,9 +147,9 @@ func value(metrics, series string) float64 {
 	return math.NaN()
 }
 
-// TestPower: guests that are processes of this machine get the energy that they are charged,
-// as an agent with --energy shared reads it; what it shows are the metrics that
-// cmd/deploy/observe/metrics.json has; it goes on after a restart.
+// TestPower: guests that are processes of this machine get their share of the energy, as an agent with
+// --energy shared reads it; the exported metrics are those in cmd/deploy/observe/metrics.json; totals
+// continue after a restart.
 func TestPower(t *testing.T) {
 	own := fmt.Sprintf("powerd-test-%d-", os.Getpid())
 	for i, name := range []string{"busy", "idle", "../up"} {
@@ -225,11 +225,11 @@ func TestPower(t *testing.T) {
 		return joules(text, busy) > 1
 	})
 	if now := counter(); now <= was || float64(now-was)*1e-6 > 100 {
-		t.Errorf("the counter goes from %d to %d", was, now)
+		t.Errorf("got the counter from %d to %d", was, now)
 	}
 }
 
-// lint is what promtool says of metrics, nothing.
+// lint expects no complaint of promtool about metrics.
 func lint(t *testing.T, text string) {
 	t.Helper()
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
@@ -238,7 +238,7 @@ func lint(t *testing.T, text string) {
 	}
 }
 
-// beside holds metrics against those of cmd/deploy/observe/metrics.json that are spazio-host-energy's.
+// beside compares metrics with those of spazio-host-energy in cmd/deploy/observe/metrics.json.
 func beside(t *testing.T, text string) {
 	t.Helper()
 	type metric struct {
@@ -260,7 +260,7 @@ func beside(t *testing.T, text string) {
 	}
 	for name := range known {
 		if strings.HasPrefix(name, "spazio_energy_guest") && families[name] == nil {
-			t.Errorf("%s is not shown", name)
+			t.Errorf("%s is missing", name)
 		}
 	}
 	for name, f := range families {
@@ -273,13 +273,13 @@ func beside(t *testing.T, text string) {
 		}
 		slices.Sort(got.Labels)
 		if want := known[name]; got.Type != want.Type || !slices.Equal(got.Labels, want.Labels) {
-			t.Errorf("%s is %v, and told to be %v", name, got, want)
+			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
 }
 
-// TestNoPower: a machine that tells no energy is told why, and looked at again; with a
-// source that was asked for by name it is an error.
+// TestNoPower: on a machine without energy readings the log has the reason, and the source is tried
+// again; with an explicitly named source it is an error.
 func TestNoPower(t *testing.T) {
 	sys := t.TempDir()
 	d := start(t, "--dir", t.TempDir(), "--sys-root", sys, "--energy-shared", sys)
@@ -288,11 +288,11 @@ func TestNoPower(t *testing.T) {
 		return code == http.StatusServiceUnavailable && strings.Contains(body, source.ErrNoPower.Error())
 	})
 	if code, _ := d.get("/healthz"); code != http.StatusOK {
-		t.Error("not healthy:", code)
+		t.Error("want healthy, got", code)
 	}
 	d.stop()
 	if n := strings.Count(d.log.String(), "level=WARN msg=\"energy is not shared"); n != 1 {
-		t.Errorf("told %d times:\n%s", n, d.log)
+		t.Errorf("got %d lines:\n%s", n, d.log)
 	}
 	var stderr bytes.Buffer
 	code := powerd.Main(t.Context(), []string{"--dir", t.TempDir(), "--sys-root", sys, "--energy", "powercap", "--listen", ""}, io.Discard, &stderr)
@@ -301,7 +301,7 @@ func TestNoPower(t *testing.T) {
 	}
 }
 
-// TestModel: a nameplate will do.
+// TestModel: a nameplate curve suffices.
 func TestModel(t *testing.T) {
 	d := start(t, "--dir", t.TempDir(), "--guests", "process", "--energy", "model", "--energy-model", "idle=40,max=120")
 	d.wait("joules", func() bool {

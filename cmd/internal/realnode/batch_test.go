@@ -20,24 +20,24 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A batch is what became of pods that were made at once.
+// A batch is the result of pods that were created at once.
 type batch struct {
 	Scheduler string
 	Pods      int
-	CPU       float64 // seconds that each pod takes
+	CPU       float64 // seconds of each pod
 	Makespan  float64 // seconds from the first creation to the last end
-	Run       float64 // mean seconds from the program's begin to its end
+	Run       float64 // mean seconds from the program's start to its end
 	Sojourn   float64 // mean seconds from the creation to the end
 	Queue     float64 // mean seconds from the creation to the bind
-	Startup   float64 // mean seconds from the bind to the program's begin
+	Startup   float64 // mean seconds from the bind to the program's start
 	AtOnce    int     // most programs that ran at once
 	Bound     int     // most pods that were bound and had not ended
 	Pressure  float64 // share of the time in which some task waited for a CPU
-	Busy      float64 // share of the cores that were busy
+	Busy      float64 // share of busy cores
 	Load      float64 // load average of the machine before
 }
 
-// fates notes when pods were made, bound and done. It is safe for concurrent use.
+// fates records when pods were created, bound and done. It is safe for concurrent use.
 type fates struct {
 	mu      sync.Mutex
 	created map[string]time.Time
@@ -49,7 +49,7 @@ func newFates() *fates {
 	return &fates{created: map[string]time.Time{}, bound: map[string]time.Time{}, ended: map[string]*corev1.Pod{}}
 }
 
-// observe takes a pod's state.
+// observe records a pod's state.
 func (f *fates) observe(object any) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -82,8 +82,8 @@ func (f *fates) follow(t *testing.T, label string) {
 	cache.WaitForCacheSync(ctx.Done(), pods.HasSynced)
 }
 
-// submit makes the pods of a batch, named by its label, as fast as the API takes
-// them, and removes them after the test.
+// submit creates the pods of a batch, named by its label, as fast as the API accepts them, and removes
+// them after the test.
 func (f *fates) submit(t *testing.T, label string, count int, pod func(name string) *corev1.Pod) {
 	t.Helper()
 	f.follow(t, label)
@@ -116,8 +116,8 @@ func removeBatch(t *testing.T, label string) {
 	})
 }
 
-// wait returns when so many pods have ended; batches may last longer than await
-// allows, so progress renews its patience.
+// wait returns when so many pods have ended; batches may last longer than await allows, so each end
+// restarts its limit.
 func (f *fates) wait(t *testing.T, count int) {
 	t.Helper()
 	for seen := 0; seen < count; {
@@ -136,7 +136,7 @@ func (f *fates) wait(t *testing.T, count int) {
 // An interval of a pod's life.
 type interval[T any] struct{ from, to T }
 
-// atMost is how many of the intervals overlap at most.
+// atMost returns how many of the intervals overlap at most.
 func atMost[T any](all []interval[T], compare func(a, b T) int) (most int) {
 	for _, a := range all {
 		n := 0
@@ -150,15 +150,14 @@ func atMost[T any](all []interval[T], compare func(a, b T) int) (most int) {
 	return most
 }
 
-// perPod makes means of sums over so many pods.
+// perPod divides sums by the number of pods.
 func (b *batch) perPod(pods int) {
 	for _, sum := range []*float64{&b.Run, &b.Sojourn, &b.Queue, &b.Startup, &b.CPU} {
 		*sum /= float64(max(1, pods))
 	}
 }
 
-// figures sums a batch up whose pods have all ended, and fails the test where one did
-// not end well.
+// figures summarizes a batch whose pods have all ended, and fails the test if one did not succeed.
 func (f *fates) figures(t *testing.T) (b batch) {
 	t.Helper()
 	f.mu.Lock()
@@ -191,7 +190,7 @@ func (f *fates) figures(t *testing.T) (b batch) {
 	return b
 }
 
-// A meter reads what the kernel has counted.
+// A meter reads the kernel's counters.
 type meter struct {
 	at       time.Time
 	pressure time.Duration // in which some task waited
@@ -227,7 +226,7 @@ func readMeter(t *testing.T) (m meter) {
 	return m
 }
 
-// since adds to a batch what the kernel counted during it.
+// since adds the kernel's counts during a batch to it.
 func (m meter) since(t *testing.T, b *batch) {
 	t.Helper()
 	now := readMeter(t)
@@ -236,8 +235,8 @@ func (m meter) since(t *testing.T, b *batch) {
 	b.Busy = (now.busy - m.busy) / elapsed.Seconds() / float64(runtime.NumCPU())
 }
 
-// quiet returns when the machine has done little for a while, so that one batch does
-// not meet the last one's end.
+// quiet returns when the machine has had little load for a while, so that a batch does not overlap the
+// last one's end.
 func quiet(t *testing.T) (load float64) {
 	t.Helper()
 	const calm, share = 3 * time.Second, .15
@@ -265,14 +264,13 @@ func quiet(t *testing.T) (load float64) {
 	return load
 }
 
-// run runs one batch to its end, from when the machine is quiet.
+// run runs one batch to its end on a quiet machine.
 func run(t *testing.T, label, scheduler string, count int, arguments ...string) batch {
 	t.Helper()
 	return runBeside(t, quiet(t), label, scheduler, count, arguments...)
 }
 
-// runBeside runs one batch to its end beside whatever else the machine does, from a load
-// average of load on.
+// runBeside runs one batch to its end beside the machine's other load; load is the load average before.
 func runBeside(t *testing.T, load float64, label, scheduler string, count int, arguments ...string) (b batch) {
 	t.Helper()
 	t.Run(label, func(t *testing.T) {
@@ -287,7 +285,7 @@ func runBeside(t *testing.T, load float64, label, scheduler string, count int, a
 	return b
 }
 
-// median is that of some figures; of an even number, the upper one of the middle.
+// median returns the median of figures, for an even number the upper middle one.
 func median(figures []float64) float64 {
 	sorted := slices.Sorted(slices.Values(figures))
 	return sorted[len(sorted)/2]

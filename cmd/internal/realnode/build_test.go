@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 )
 
-// repository is where this one's root is from here.
+// repository is the relative path of the repository's root.
 const repository = "../../.."
 
-// build leaves the node's programs and all images in the work directory, and what
-// must run is at hand.
+// build puts the node's programs and all images into the work directory, and checks that the required
+// programs exist.
 func build(work string) error {
 	for _, tool := range []string{"runc", "ip", "nft", "conntrack"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -32,10 +32,10 @@ func build(work string) error {
 	return nil
 }
 
-// made is where tools/node puts what it makes.
+// made is where tools/node puts its output.
 func made(work string) string { return filepath.Join(work, "made") }
 
-// program is the path of one of the node's programs.
+// program returns the path of one of the node's programs.
 func program(work, name string) string { return filepath.Join(made(work), "bin", name) }
 
 func exists(path string) bool {

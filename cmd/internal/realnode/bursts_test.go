@@ -15,8 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/replay"
 )
 
-// What the node's agent reports through bursts of pods, its recording gives again bit
-// for bit.
+// A recording of the node's agent through bursts of pods replays its reports bit for bit.
 func TestBursts(t *testing.T) {
 	dir := *record
 	if dir == "" {
@@ -38,21 +37,21 @@ func TestBursts(t *testing.T) {
 		t.Logf("makespan %.1f s, mean run %.1f s, %d at once", b.Makespan, b.Run, b.AtOnce)
 		removeBatch(t, "burst")
 	}
-	// The agent ends in order, and so does its file.
+	// The agent exits cleanly, and so its file is complete.
 	uninstall(t)
 	s := replayed(t, dir)
 	note(t, t.Name(), s)
 	t.Logf("%d samples, %d events of pods, %d reports in %d files", s.Samples, s.Churn, s.Recorded.Count, s.Files)
 	if s.Different != 0 || s.Lost != 0 || len(s.Torn) != 0 {
-		t.Errorf("%d of %d reports differ, the first: %s; %d records lost; torn: %v", s.Different, s.Recorded.Count, s.First, s.Lost, s.Torn)
+		t.Errorf("got %d of %d differing reports, the first: %s; %d lost records; torn %v", s.Different, s.Recorded.Count, s.First, s.Lost, s.Torn)
 	}
-	// A burst's pods come and go one by one at least.
+	// The pods of a burst come and go one by one at least.
 	if s.Recorded.Count == 0 || s.Replayed.Count != s.Recorded.Count || s.Churn < bursts*each {
 		t.Errorf("%+v", s)
 	}
 }
 
-// replayed is what `spazio-lab replay --verify` says of a recording.
+// replayed returns the result of `spazio-lab replay --verify` for a recording.
 func replayed(t *testing.T, dir string) (s replay.Result) {
 	t.Helper()
 	var out bytes.Buffer

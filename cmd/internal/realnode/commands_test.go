@@ -16,8 +16,8 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// What looks at a cluster, looks at this one, by way of the API server and the kubelet:
-// what a node can take, why a pod is where it is or waits, what the fleet is like.
+// The commands that inspect a cluster work here through the API server and the kubelet: a node's room,
+// a pod's placement or wait, the fleet's model.
 func TestCommands(t *testing.T) {
 	install(t)
 	quiet(t)
@@ -35,7 +35,7 @@ func TestCommands(t *testing.T) {
 	waiting := worker("waiting", spazio)
 	waiting.Spec.NodeSelector = map[string]string{"no": "such-node"}
 	create(t, waiting)
-	eventually(t, "it is said why a pod waits", func(context.Context) error {
+	eventually(t, "the reason of a pod's wait", func(context.Context) error {
 		out, err := output(t, "explain", "waiting")
 		if err == nil && !strings.Contains(out, "node(s) didn't match Pod's node affinity/selector") {
 			err = fmt.Errorf("%s", out)
@@ -64,7 +64,7 @@ func TestCommands(t *testing.T) {
 		}
 		for _, want := range wants {
 			if !strings.Contains(out, want) {
-				t.Errorf("spazio %s does not say %q", command, want)
+				t.Errorf("spazio %s: %q is missing", command, want)
 			}
 		}
 	}
@@ -79,13 +79,13 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// top is what the leader knows.
+// top returns the leader's status.
 func top(t *testing.T) (s plugin.Status, err error) {
 	t.Helper()
 	return s, decode(t, &s, "top", "-o", "json")
 }
 
-// decode takes what spazio says as JSON.
+// decode decodes the JSON output of spazio.
 func decode(t *testing.T, into any, arguments ...string) error {
 	t.Helper()
 	out, err := output(t, arguments...)
@@ -95,7 +95,7 @@ func decode(t *testing.T, into any, arguments ...string) error {
 	return json.Unmarshal([]byte(out), into)
 }
 
-// output is what spazio says to the cluster's administrator, errors among it.
+// output returns the output of spazio run as the cluster's administrator, errors included.
 func output(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program(node.work, "spazio"), append(arguments, "--kubeconfig", kubeconfig(node.work, "admin"))...)

@@ -29,12 +29,12 @@ var (
 	faultWork = flag.Duration("fault-work", 4*time.Second, "the CPU time of each of them")
 )
 
-// room is how many pods of a core each the node may run at once: its cores and the
-// pods that stand ready while others start.
+// room returns how many one-core pods the node may run at once: its cores and the pods that are ready
+// while others start.
 func room() int { return runtime.NumCPU() + 3 }
 
-// Pods whose init container ends long before they take anything are not taken for
-// pods that ended: no more run at once than without.
+// Pods whose init container ends long before they use any CPU do not count as ended: no more run at
+// once than without.
 func TestInitContainers(t *testing.T) {
 	install(t)
 	quiet(t)
@@ -50,9 +50,9 @@ func TestInitContainers(t *testing.T) {
 	atMostRoom(t, f)
 }
 
-// Pods that can never start, since their image is not there, leave slow start's line and
-// the place for overdue pods to those that can. They keep their room on the node, as they
-// may start at any time, so there are no more of them than leave some.
+// Pods that can never start, since their image does not exist, do not count towards slow start or the
+// place for overdue pods. They keep their room on the node, as they may start at any time, so the test
+// creates only so many that some room is left.
 func TestBadImage(t *testing.T) {
 	if installed {
 		uninstall(t)
@@ -91,8 +91,8 @@ func TestBadImage(t *testing.T) {
 	uninstall(t)
 }
 
-// A node whose agent is dead, while pods fill it, gets no more of them than it has
-// room for, and goes on with the agent that the kubelet starts.
+// A node whose agent is killed while pods fill it gets at most as many pods as it has room for, and
+// continues with the agent that the kubelet restarts.
 func TestAgentKilled(t *testing.T) {
 	install(t)
 	f := filled(t, "agent")
@@ -102,22 +102,21 @@ func TestAgentKilled(t *testing.T) {
 	eventually(t, "the agent is back", node.ready)
 }
 
-// A node whose agent is held up is as silent, for as long as it takes the kubelet to
-// find out.
+// A node with a suspended agent is equally silent, until the kubelet notices.
 func TestAgentHeld(t *testing.T) {
 	install(t)
 	f := filled(t, "held")
 	held := processesOf(t, "spazio-agent", "")
 	signal(t, held, syscall.SIGSTOP)
 	f.wait(t, *faultPods/2)
-	// The kubelet may have ended it and started another by now.
+	// The kubelet may already have restarted it.
 	signal(t, held, syscall.SIGCONT)
 	f.wait(t, *faultPods)
 	atMostRoom(t, f)
 	eventually(t, "the agent is back", node.ready)
 }
 
-// Containers outlive containerd; what starts meanwhile starts later.
+// Containers outlive containerd; new ones start later.
 func TestContainerdRestarted(t *testing.T) {
 	install(t)
 	f := filled(t, "containerd")
@@ -131,7 +130,7 @@ func TestContainerdRestarted(t *testing.T) {
 	atMostRoom(t, f)
 }
 
-// The other scheduler goes on where the one that was killed left off.
+// The other scheduler continues where the killed one stopped.
 func TestSchedulerKilled(t *testing.T) {
 	install(t)
 	f := filled(t, "scheduler")
@@ -146,10 +145,10 @@ func TestSchedulerKilled(t *testing.T) {
 	if now := leader(t); now == first {
 		t.Errorf("%s leads again", now)
 	}
-	eventually(t, "both schedulers are there", node.ready)
+	eventually(t, "both schedulers run", node.ready)
 }
 
-// leader is the name of the pod whose scheduler leads.
+// leader returns the name of the pod whose scheduler leads.
 func leader(t *testing.T) (name string) {
 	t.Helper()
 	eventually(t, "a scheduler leads", func(ctx context.Context) (err error) {
@@ -159,7 +158,7 @@ func leader(t *testing.T) (name string) {
 	return name
 }
 
-// While nobody answers for the API, what runs goes on, and afterwards the rest.
+// While the API server is down, running pods continue, and the others afterwards.
 func TestAPIServerAway(t *testing.T) {
 	install(t)
 	f := filled(t, "away")
@@ -188,18 +187,18 @@ func filled(t *testing.T, label string) *fates {
 	return f
 }
 
-// atMostRoom fails where more pods ran at once than the node has room for.
+// atMostRoom fails if more pods ran at once than the node has room for.
 func atMostRoom(t *testing.T, f *fates) {
 	t.Helper()
 	b := f.figures(t)
 	note(t, t.Name(), b)
 	t.Logf("makespan %.1f s, mean run %.1f s, %d at once, %d bound", b.Makespan, b.Run, b.AtOnce, b.Bound)
 	if b.AtOnce > room() {
-		t.Errorf("%d pods ran at once on %d cores", b.AtOnce, runtime.NumCPU())
+		t.Errorf("got %d pods at once on %d cores", b.AtOnce, runtime.NumCPU())
 	}
 }
 
-// processesOf are those of a program, in a pod if one is named.
+// processesOf returns the processes of a program, in a pod if one is named.
 func processesOf(t *testing.T, program string, pod types.UID) (found []int) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -226,7 +225,7 @@ func processesOf(t *testing.T, program string, pod types.UID) (found []int) {
 	return found
 }
 
-// signal sends a signal to the processes that are still there.
+// signal sends a signal to those processes that still run.
 func signal(t *testing.T, processes []int, s syscall.Signal) {
 	t.Helper()
 	for _, pid := range processes {

@@ -11,10 +11,10 @@ import (
 
 var figures = flag.String("figures", "", "a file for the tests' figures, as JSON")
 
-// noted are the figures so far, by what they are of.
+// noted are the figures so far, by their subject.
 var noted = map[string]any{}
 
-// note keeps figures in the file for them, those of earlier tests with them.
+// note adds figures to those of earlier tests in the file.
 func note(t *testing.T, what string, value any) {
 	t.Helper()
 	if noted[what] = value; *figures == "" {

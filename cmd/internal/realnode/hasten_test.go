@@ -17,9 +17,8 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 )
 
-// hasten has a scheduler that somebody installed in his own way wait no longer than
-// -max-wait: a test of all but waiting would wait for ten minutes on a machine that is
-// kept busy by others.
+// hasten limits the maxWait of a scheduler that was installed in another way to -max-wait: on a machine
+// with much other load a test of anything else would wait for ten minutes.
 func hasten(t *testing.T) {
 	t.Helper()
 	const before, indent = "listen: :9690\n", "          "
@@ -31,8 +30,8 @@ func hasten(t *testing.T) {
 	})
 }
 
-// configure changes the scheduler's configuration, in the name of whoever installed
-// it, and returns when schedulers with the new one are there.
+// configure changes the scheduler's configuration under its installer's field manager, and returns when
+// schedulers with the new one run.
 func configure(t *testing.T, change func(string) string) {
 	t.Helper()
 	core, config := node.client.CoreV1(), configuration(t)
@@ -61,7 +60,7 @@ func configure(t *testing.T, change func(string) string) {
 	if err := core.Pods(deploy.SystemNamespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, schedulers); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a scheduler leads that knows its configuration", func(ctx context.Context) error {
+	eventually(t, "a scheduler with the new configuration leads", func(ctx context.Context) error {
 		pods, err := core.Pods(deploy.SystemNamespace).List(ctx, schedulers)
 		if err != nil {
 			return err
@@ -77,7 +76,7 @@ func configure(t *testing.T, change func(string) string) {
 	})
 }
 
-// configuration is the scheduler's.
+// configuration returns the scheduler's configuration.
 func configuration(t *testing.T) *corev1.ConfigMap {
 	t.Helper()
 	config, err := node.client.CoreV1().ConfigMaps(deploy.SystemNamespace).Get(t.Context(), "spazio-scheduler", metav1.GetOptions{})
@@ -87,7 +86,7 @@ func configuration(t *testing.T) *corev1.ConfigMap {
 	return config
 }
 
-// installer is who applied an object.
+// installer returns the field manager that applied an object.
 func installer(config *corev1.ConfigMap) string {
 	for _, fields := range config.ManagedFields {
 		if fields.Operation == metav1.ManagedFieldsOperationApply {

@@ -29,8 +29,7 @@ var (
 	maxWait = flag.Duration("max-wait", 0, "how long a pod waits for room before one at a time goes without, on a machine that other load keeps saturated; 0 is the default's")
 )
 
-// The command installs Spazio on a real node, finds that it works, and a pod of its
-// profile runs.
+// The command installs Spazio on a real node and checks it, and a pod of its profile runs.
 func TestInstall(t *testing.T) {
 	install(t)
 	quiet(t)
@@ -40,14 +39,13 @@ func TestInstall(t *testing.T) {
 }
 
 var (
-	// installed says that our programs are on the node.
+	// installed is true once our programs are on the node.
 	installed bool
-	// beforeInstall are the objects that were there before they ever were.
+	// beforeInstall are the objects from before the first installation.
 	beforeInstall []string
 )
 
-// install has our programs on the node, by the command spazio install, and returns
-// when they are ready.
+// install installs our programs with spazio install, and returns when they are ready.
 func install(t *testing.T) {
 	t.Helper()
 	installBy(t, func() {
@@ -66,7 +64,7 @@ func install(t *testing.T) {
 	})
 }
 
-// installBy installs in some way, unless that has been done.
+// installBy installs in a given way, unless that has been done.
 func installBy(t *testing.T, way func()) {
 	t.Helper()
 	if !installed {
@@ -79,7 +77,7 @@ func installBy(t *testing.T, way func()) {
 	eventually(t, "our programs are ready", node.ready)
 }
 
-// command returns what spazio says as the cluster's administrator.
+// command returns the output of spazio run as the cluster's administrator.
 func command(t *testing.T, arguments ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program(node.work, "spazio"), arguments...)
@@ -92,7 +90,7 @@ func command(t *testing.T, arguments ...string) string {
 	return string(out)
 }
 
-// rendered are the manifests for this machine.
+// rendered returns the manifests for this machine.
 func rendered(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	config := deploy.Config{}
@@ -112,7 +110,7 @@ func apply(t *testing.T, objects []*unstructured.Unstructured) {
 	applyAs(t, "kubectl", objects)
 }
 
-// applyAs does so under another manager's name.
+// applyAs does the same under another field manager's name.
 func applyAs(t *testing.T, manager string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	client := dynamicClient(t)
@@ -130,11 +128,11 @@ func applyAs(t *testing.T, manager string, objects []*unstructured.Unstructured)
 	}
 }
 
-// dynamicClient may do everything with any object.
+// dynamicClient returns a client with all permissions.
 func dynamicClient(t *testing.T) *dynamic.DynamicClient {
 	t.Helper()
 	config := administrator(t)
-	config.WarningHandler = rest.NoWarnings{} // all resources are listed, old ones too
+	config.WarningHandler = rest.NoWarnings{} // all resources are listed, deprecated ones included
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +140,7 @@ func dynamicClient(t *testing.T) *dynamic.DynamicClient {
 	return client
 }
 
-// ready says which of our programs is not.
+// ready returns which of our programs is not ready.
 func (n *realNode) ready(ctx context.Context) error {
 	all := metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=spazio"}
 	deployments, err := n.client.AppsV1().Deployments("").List(ctx, all)
@@ -189,7 +187,7 @@ func (n *realNode) ready(ctx context.Context) error {
 
 func complete(j *batchv1.Job) bool { return j.Status.Succeeded > 0 }
 
-// recordOn has the agent write a recording to a directory of the machine.
+// recordOn makes the agent write a recording to a directory of the machine.
 func recordOn(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	dir, err := filepath.Abs(*record)
@@ -197,7 +195,7 @@ func recordOn(t *testing.T, objects []*unstructured.Unstructured) {
 		err = os.MkdirAll(dir, 0o777)
 	}
 	if err == nil {
-		err = os.Chmod(dir, 0o777) // the agent is nobody
+		err = os.Chmod(dir, 0o777) // the agent runs as the user nobody
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +225,7 @@ func recordOn(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
-// waitAtMost gives the profile another maxWait.
+// waitAtMost sets the profile's maxWait.
 func waitAtMost(t *testing.T, objects []*unstructured.Unstructured, d time.Duration) {
 	t.Helper()
 	const file, before = "config.yaml", "listen: :9690\n"

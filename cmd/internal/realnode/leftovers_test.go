@@ -15,9 +15,8 @@ import (
 
 const cgroups = "/sys/fs/cgroup"
 
-// removeRuns removes what runs left on the machine, this one or one that was killed:
-// the groups of pods and the directories. It touches neither while a process is in
-// them.
+// removeRuns removes what runs left on the machine, this one or a killed one: pod cgroups and
+// directories, unless a process still uses them.
 func removeRuns() error {
 	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), workPrefix+"*"))
 	if err != nil {
@@ -50,7 +49,7 @@ func removeGroups() error {
 	return nil
 }
 
-// podGroups are the cgroups that the kubelet makes, outer ones before inner.
+// podGroups returns the cgroups that the kubelet creates, outer ones before inner ones.
 func podGroups() (groups []string, err error) {
 	for _, pattern := range []string{"/kubepods", "/*/kubepods"} {
 		tops, err := filepath.Glob(cgroups + pattern)
@@ -72,8 +71,7 @@ func podGroups() (groups []string, err error) {
 	return groups, nil
 }
 
-// processes are the command lines in this PID namespace but for the first process
-// and this one.
+// processes returns the command lines in this PID namespace, without the first process and this one.
 func processes() (others []string, err error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -92,7 +90,7 @@ func processes() (others []string, err error) {
 	return others, nil
 }
 
-// mounted are the mount points below a directory.
+// mounted returns the mount points below a directory.
 func mounted(dir string) (points []string, err error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// role is what this process is for: the test binary starts itself twice more, as the
-// first process of a PID namespace, which only buries, and as the one with the tests
-// in it, which again starts itself as the control plane.
+// role is this process's part: the test binary starts itself twice more, as the first process of a PID
+// namespace, which only reaps, and as the process with the tests, which also starts itself as the
+// control plane.
 const role = "SPAZIO_REALNODE_ROLE"
 
-// workVariable names the directory that holds everything the node writes.
+// workVariable names the directory for everything that the node writes.
 const workVariable = "SPAZIO_REALNODE_WORK"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// inside runs the tests on a node that is there from the first to the last.
+// inside runs all tests on one node.
 func inside(m *testing.M) int {
 	n, err := startNode(os.Getenv(workVariable))
 	if err != nil {
@@ -46,7 +46,7 @@ func inside(m *testing.M) int {
 	return code
 }
 
-// node is the one that the tests run on.
+// node is the node that the tests run on.
 var node *realNode
 
 func complain(what string, err error) {

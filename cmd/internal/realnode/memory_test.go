@@ -17,8 +17,8 @@ import (
 
 var large = flag.Float64("large", 0, "the share of the machine's free memory that a container takes, as in .9; 0 leaves that test out")
 
-// Beside a container that takes nearly all memory no neighbour is killed, the node
-// keeps within its memory, and takes pods again.
+// Beside a container that uses almost all memory no neighbour is OOM-killed, the node stays within its
+// memory, and admits pods again afterwards.
 func TestLargeContainer(t *testing.T) {
 	if *large == 0 {
 		t.Log("not run: it takes the machine's memory, see the flag -large")
@@ -31,14 +31,14 @@ func TestLargeContainer(t *testing.T) {
 	big.submit(t, "large", 1, func(name string) *corev1.Pod {
 		return worker(name, spazio, fmt.Sprintf("-memory=%dMi", mebibytes), "-grow=10s", "-sleep=30s")
 	})
-	eventually(t, "the container is on the node", func(context.Context) error {
+	eventually(t, "the container runs on the node", func(context.Context) error {
 		if get(t, "large-0").Status.Phase != corev1.PodRunning {
 			return errors.New("it does not run")
 		}
 		return nil
 	})
 	process := processesOf(t, "work", get(t, "large-0").UID)[0]
-	eventually(t, "the container holds what it takes", func(context.Context) error {
+	eventually(t, "the container has its memory", func(context.Context) error {
 		if now := resident(t, process); now < float64(mebibytes) {
 			return fmt.Errorf("%.0f of %d MiB", now, mebibytes)
 		}
@@ -61,13 +61,13 @@ func TestLargeContainer(t *testing.T) {
 	}
 }
 
-// available is the machine's memory in bytes that nobody needs.
+// available returns the machine's available memory in bytes.
 func available(t *testing.T) int64 {
 	t.Helper()
 	return meminfo(t, "MemAvailable")
 }
 
-// meminfo is a value of /proc/meminfo in bytes.
+// meminfo returns a value of /proc/meminfo in bytes.
 func meminfo(t *testing.T, name string) int64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/meminfo")

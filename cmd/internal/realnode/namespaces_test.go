@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// outside makes what needs the world (programs and images), starts the tests in
-// namespaces of their own, and looks at what is left of them.
+// outside builds programs and images, which needs the network, starts the tests in namespaces of their
+// own, and checks what is left of them.
 func outside() int {
 	if os.Geteuid() != 0 {
 		complain("start", errors.New("namespaces and cgroups want root"))
@@ -62,7 +62,7 @@ func outside() int {
 	return code
 }
 
-// alone holds a lock against a second run: there is one group kubepods.
+// alone holds a lock against a second run: there is a single cgroup kubepods.
 func alone() (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(os.TempDir(), "spazio-realnode.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -74,7 +74,7 @@ func alone() (unlock func(), err error) {
 	return func() { complain("unlock", file.Close()) }, nil
 }
 
-// keepLogs copies what the programs of a failed run have said.
+// keepLogs copies the logs of a failed run's programs.
 func keepLogs(work string) error {
 	dir := filepath.Join(os.TempDir(), "realnode-logs")
 	logs, err := filepath.Glob(filepath.Join(work, "*.log"))
@@ -94,14 +94,13 @@ func keepLogs(work string) error {
 	return nil
 }
 
-// workPrefix begins the names of the directories of runs, in the one for temporary
-// files. A socket lies deep in there, so it is short.
+// workPrefix is the prefix of the runs' temporary directories. It is short, since a socket lies deep in
+// them.
 const workPrefix = "spazio-realnode-"
 
-// runFirst starts the PID namespace and waits for its end. It can't outlive this
-// process.
+// runFirst starts the PID namespace and waits for its end. It cannot outlive this process.
 func runFirst(work string) (int, error) {
-	// The kernel kills the child when the thread ends that started it.
+	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	c := again("init")
@@ -119,16 +118,15 @@ func runFirst(work string) (int, error) {
 	return 0, err
 }
 
-// again is this program with its arguments in another role.
+// again returns this program with its arguments in another role.
 func again(as string) *exec.Cmd {
 	c := exec.Command(os.Args[0], os.Args[1:]...)
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, role+"=") }), role+"="+as)
 	return c
 }
 
-// first is process 1: it prepares the mounts, starts the tests and buries whoever
-// loses its parent, containerd's shims above all, until the tests have ended. Its own
-// end is that of all others.
+// first is process 1: it prepares the mounts, starts the tests and reaps orphaned processes, above all
+// containerd's shims, until the tests have ended. Its end ends all others.
 func first() int {
 	if err := mounts(os.Getenv(workVariable)); err != nil {
 		complain("mounts", err)
@@ -156,10 +154,10 @@ func first() int {
 	}
 }
 
-// mounts makes this mount namespace one's own, in which all that a node writes
-// outside of its directories lands in the run's.
+// mounts makes this mount namespace private, and redirects all that a node writes outside of its
+// directories into the run's.
 func mounts(work string) error {
-	// What is mounted here reaches pods, and never the machine.
+	// Mounts made here reach pods, and never the machine.
 	for _, flag := range []uintptr{syscall.MS_SLAVE, syscall.MS_SHARED} {
 		if err := syscall.Mount("", "/", "", flag|syscall.MS_REC, ""); err != nil {
 			return fmt.Errorf("propagation: %w", err)
@@ -183,7 +181,7 @@ func mounts(work string) error {
 	return nil
 }
 
-// landscape is what a run must leave as it was besides cgroups: mounts and links.
+// landscape is what a run must leave unchanged besides cgroups: mounts and links.
 func landscape() ([]string, error) {
 	var lines []string
 	text, err := os.ReadFile("/proc/self/mountinfo")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The node runs a pod to its end, and the pod takes the CPU time it was given.
+// The node runs a pod to its end, and the pod gets its CPU time.
 func TestNode(t *testing.T) {
 	create(t, worker("one", defaults, "-cpu=1s", "-memory=16Mi"))
 	w, err := words(succeeds(t, "one"))
@@ -15,6 +15,6 @@ func TestNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w.CPU < time.Second || w.Ended.Sub(w.Began) < time.Second/2 || w.Memory != 16<<20 {
-		t.Errorf("it says %+v", w)
+		t.Errorf("got output %+v", w)
 	}
 }

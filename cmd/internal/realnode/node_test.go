@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// readyTime is how long the node may take to become ready, on a busy machine.
+// readyTime is how long the node may take to become ready on a loaded machine.
 const readyTime = 5 * time.Minute
 
 // A realNode is a cluster of one node. Its fields are set before the tests run.
@@ -36,13 +36,13 @@ type realNode struct {
 	containerd, kubelet, manager, proxy, scheduler, dns *process
 }
 
-// processes are all in the order in which they end: what is started last, first.
+// processes returns all in the order in which they end: the last started one first.
 func (n *realNode) processes() []*process {
 	return []*process{n.scheduler, n.dns, n.manager, n.kubelet, n.proxy, n.containerd, n.plane}
 }
 
-// startNode returns when the node is ready and pods can be made. What it returns is
-// to be stopped, an error or not.
+// startNode returns when the node is ready and pods can be created. The caller stops the returned node,
+// even with an error.
 func startNode(work string) (*realNode, error) {
 	n := &realNode{work: work}
 	begin := time.Now()
@@ -57,8 +57,7 @@ func startNode(work string) (*realNode, error) {
 	return n, nil
 }
 
-// hierarchy says what the machine's cgroups are, on which depends how the agent is
-// deployed.
+// hierarchy returns the machine's kind of cgroups, which determines the agent's manifests.
 func hierarchy() string {
 	if unified() {
 		return "cgroup v2: the default manifests"
@@ -68,7 +67,7 @@ func hierarchy() string {
 
 func unified() bool { return exists(filepath.Join(cgroups, "cgroup.controllers")) }
 
-// setUpNetwork gives the namespace the node's address, on a link that leads nowhere.
+// setUpNetwork gives the namespace the node's address, on a link without a route out.
 func setUpNetwork() error {
 	for _, line := range []string{
 		"link set lo up",
@@ -123,8 +122,8 @@ func (n *realNode) file(name, content string) (string, error) {
 
 func (n *realNode) socket() string { return filepath.Join(n.work, "containerd.sock") }
 
-// startContainerd starts the runtime. Pods get an address each by plain routes: no
-// bridge, over which answers would pass by the translation of service addresses.
+// startContainerd starts the runtime. Pods get an address each by plain routes: with a bridge, answers
+// would bypass the translation of service addresses.
 func (n *realNode) startContainerd() error {
 	plugins := filepath.Dir(program(n.work, "ptp"))
 	if _, err := n.file("cni/10-ptp.conflist", `{"cniVersion": "1.0.0", "name": "pods", "plugins": [
@@ -155,7 +154,7 @@ state = "/run/containerd"
 	if err != nil {
 		return err
 	}
-	// It finds its shim by PATH.
+	// It finds its shim in PATH.
 	path := "PATH=" + plugins + ":" + os.Getenv("PATH")
 	n.containerd, err = spawn(n.work, "containerd", program(n.work, "containerd"), []string{path}, "-c", config)
 	if err != nil {
@@ -164,7 +163,7 @@ state = "/run/containerd"
 	return n.await("containerd serves", func(ctx context.Context) error { return n.ctr(ctx, "version") })
 }
 
-// ctr runs containerd's client among the images and containers of pods.
+// ctr runs containerd's client in the namespace of pods' images and containers.
 func (n *realNode) ctr(ctx context.Context, arguments ...string) error {
 	arguments = append([]string{"--address", n.socket(), "--namespace", "k8s.io"}, arguments...)
 	if out, err := exec.CommandContext(ctx, program(n.work, "ctr"), arguments...).CombinedOutput(); err != nil {
@@ -216,9 +215,8 @@ resolvConf: ""
 	return err
 }
 
-// startRest starts what a cluster has besides: the controllers, who make service
-// accounts and take taints away, addresses for services and their names, and the
-// default scheduler.
+// startRest starts the other parts of a cluster: the controllers, which create service accounts and
+// remove taints, service addresses and names, and the default scheduler.
 func (n *realNode) startRest() (err error) {
 	leader := []string{"--leader-elect=false", "--bind-address=127.0.0.1"}
 	if n.manager, err = spawn(n.work, "kube-controller-manager", program(n.work, "kube-controller-manager"), nil, append(leader,
@@ -260,7 +258,7 @@ conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeou
 	return err
 }
 
-// waitReady returns when the node takes pods and a namespace has what they need.
+// waitReady returns when the node admits pods and a namespace has what they need.
 func (n *realNode) waitReady() error {
 	return n.await("the node is ready", func(ctx context.Context) error {
 		if _, err := n.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{}); err != nil {
@@ -280,7 +278,7 @@ func (n *realNode) waitReady() error {
 	})
 }
 
-// await asks until there is no error, a program has ended, or it lasts too long.
+// await checks until there is no error, a program has ended, or the time limit is over.
 func (n *realNode) await(what string, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
@@ -302,7 +300,7 @@ func (n *realNode) await(what string, check func(context.Context) error) error {
 	}
 }
 
-// stop ends everything and names what is left.
+// stop ends everything and reports what is left.
 func (n *realNode) stop() error {
 	var errs []error
 	if n.client != nil && n.kubelet != nil {
@@ -328,7 +326,7 @@ func (n *realNode) stop() error {
 	return errors.Join(errs...)
 }
 
-// removePods deletes all pods and returns when they are gone, containers and all.
+// removePods deletes all pods and returns when they and their containers are gone.
 func (n *realNode) removePods() error {
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(1))}
 	return n.await("pods are gone", func(ctx context.Context) error {
@@ -353,7 +351,7 @@ func (n *realNode) removePods() error {
 	})
 }
 
-// removeOwners deletes what would make new pods.
+// removeOwners deletes the objects that would create new pods.
 func (n *realNode) removeOwners(ctx context.Context) error {
 	namespaces, err := n.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -376,8 +374,8 @@ func (n *realNode) removeOwners(ctx context.Context) error {
 	return nil
 }
 
-// unmount names mounts of pods that are left, and takes them away with what
-// containerd leaves mounted by design.
+// unmount reports remaining mounts of pods, and removes them together with what containerd leaves
+// mounted by design.
 func (n *realNode) unmount() error {
 	var errs []error
 	for _, dir := range []string{n.work, "/run"} {
@@ -397,7 +395,7 @@ func (n *realNode) unmount() error {
 	return errors.Join(errs...)
 }
 
-// gone deletes a pod and says whether it is still there.
+// gone deletes a pod and returns an error while it still exists.
 func (n *realNode) gone(ctx context.Context, namespace, name string) error {
 	err := n.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(1))})
 	if apierrors.IsNotFound(err) {

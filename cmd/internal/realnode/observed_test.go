@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 )
 
-// administrator is how the cluster's administrator reaches the API.
+// administrator returns the administrator's configuration for the API.
 func administrator(t *testing.T) *rest.Config {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig(node.work, "admin"))
@@ -32,7 +32,7 @@ func administrator(t *testing.T) *rest.Config {
 	return config
 }
 
-// metricsOf are those that a pod of ours shows at its debug address.
+// metricsOf returns the metrics at the debug address of one of our pods.
 func metricsOf(t *testing.T, namespace, pod string, port int) (text string) {
 	t.Helper()
 	transport, err := podforward.New(podforward.Config{
@@ -61,13 +61,13 @@ func metricsOf(t *testing.T, namespace, pod string, port int) (text string) {
 	return text
 }
 
-// leaderMetrics are those of the scheduler that leads.
+// leaderMetrics returns the metrics of the leading scheduler.
 func leaderMetrics(t *testing.T) string {
 	t.Helper()
 	return metricsOf(t, "spazio-system", leader(t), 9694)
 }
 
-// value is that of a series, by its name and labels as they are written.
+// value returns the value of a series, by its name and labels as written.
 func value(t *testing.T, metrics, series string) float64 {
 	t.Helper()
 	for line := range strings.Lines(metrics) {
@@ -83,7 +83,7 @@ func value(t *testing.T, metrics, series string) float64 {
 	return 0
 }
 
-// resident is a process's memory in MiB.
+// resident returns a process's resident memory in MiB.
 func resident(t *testing.T, pid int) float64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
@@ -97,7 +97,7 @@ func resident(t *testing.T, pid int) float64 {
 	return pages * float64(os.Getpagesize()) / (1 << 20)
 }
 
-// descriptors is how many files a process has open.
+// descriptors returns the number of a process's open files.
 func descriptors(t *testing.T, pid int) float64 {
 	t.Helper()
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -107,14 +107,14 @@ func descriptors(t *testing.T, pid int) float64 {
 	return float64(len(open))
 }
 
-// diskOf is what a pod's volumes and logs hold, in MiB.
+// diskOf returns the size of a pod's volumes and logs, in MiB.
 func diskOf(t *testing.T, pod *corev1.Pod) (sum float64) {
 	t.Helper()
 	logs := fmt.Sprintf("/var/log/pods/%s_%s_%s", pod.Namespace, pod.Name, pod.UID)
 	for _, dir := range []string{logs, filepath.Join(node.work, "kubelet/pods", string(pod.UID), "volumes/kubernetes.io~empty-dir")} {
 		err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
-				return nil // what comes and goes is not there
+				return nil // files may disappear meanwhile
 			}
 			if info, err := entry.Info(); err == nil {
 				sum += float64(info.Size()) / (1 << 20)

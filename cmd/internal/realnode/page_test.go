@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// The page of spazio web shows this node and a pod that waits, through the API server and the
-// kubelet, and answers what is asked of either.
+// The page of spazio web shows this node and a waiting pod, through the API server and the kubelet, and
+// answers queries about both.
 func TestPage(t *testing.T) {
 	install(t)
 	waiting := worker("waiting-shown", spazio)
@@ -24,7 +24,7 @@ func TestPage(t *testing.T) {
 
 	frames := bufio.NewScanner(page.open(t, "events"))
 	frames.Buffer(nil, 1<<20) // a frame is a line of at most 256 KiB
-	// The first frame has all there is, later ones what is new.
+	// The first frame is complete, later ones have the changes.
 	for there, waits := false, false; !there || !waits; {
 		if !frames.Scan() {
 			t.Fatalf("node shown: %v, pod shown: %v, and no more frames: %v", there, waits, frames.Err())
@@ -34,16 +34,16 @@ func TestPage(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"":                      "<title>",
-		"node?name=" + nodeName: `"spazio-agent-`, // which is on it
+		"node?name=" + nodeName: `"spazio-agent-`, // a pod of this node
 		"pod?namespace=default&name=" + waiting.Name: "pod default/" + waiting.Name,
 	} {
 		if text, err := io.ReadAll(page.open(t, path)); err != nil || !strings.Contains(string(text), want) {
-			t.Errorf("%q does not say %s: %v: %s", path, want, err, text)
+			t.Errorf("%q: %s is missing: %v: %s", path, want, err, text)
 		}
 	}
 }
 
-// A shownPage is the address of one.
+// A shownPage is the address of a page.
 type shownPage string
 
 // startPage runs spazio web until the test's end.
@@ -66,8 +66,8 @@ func startPage(t *testing.T) shownPage {
 	return shownPage(strings.TrimSpace(address))
 }
 
-// open asks for something, of which the test closes the answer at its end; it ends by itself
-// when all else is given up.
+// open requests a path; the test closes the answer at its end, and the request ends by itself with the
+// test's context.
 func (p shownPage) open(t *testing.T, path string) io.Reader {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), readyTime)

@@ -45,9 +45,8 @@ func (f *kindsFlag) Set(text string) error {
 	return nil
 }
 
-// TestPairs runs the same batch under the default scheduler and under Spazio in turn,
-// and holds the one against the other, and both against what the simulator says of
-// them. The pods request nothing.
+// TestPairs runs the same batch under the default scheduler and under Spazio alternately, and compares
+// them with each other and with the simulator. The pods have no requests.
 func TestPairs(t *testing.T) {
 	install(t)
 	var all, models []pair
@@ -79,7 +78,7 @@ type pair struct {
 	Default, Spazio batch
 }
 
-// columns are what the table shows of a batch.
+// columns are the table's columns for a batch.
 var columns = []struct {
 	name  string
 	value func(batch) float64
@@ -96,7 +95,7 @@ var columns = []struct {
 	{"load before", func(b batch) float64 { return b.Load }},
 }
 
-// table has a line a batch and one with the ratios of each pair.
+// table has a line per batch, and one with the ratios of each pair.
 func table(some []pair) string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -122,7 +121,7 @@ func table(some []pair) string {
 	return text.String()
 }
 
-// bars says which of the bars the pairs reach, by the medians of their ratios.
+// bars reports which of the bars the pairs reach, by the medians of their ratios.
 func bars(some []pair) string {
 	var text strings.Builder
 	say := func(what string, value, bar float64) {

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
-// address is the node's, and its API server's.
+// address is the address of the node and its API server.
 var address = netip.MustParseAddr("192.0.2.2")
 
 const (
@@ -24,8 +24,7 @@ const (
 	apiPort  = 6443
 )
 
-// users are whom the control plane makes configurations for, each in a file of the
-// name.
+// users are the users that the control plane writes kubeconfigs for, each in a file of that name.
 var users = map[string]struct {
 	name   string
 	groups []string
@@ -37,7 +36,7 @@ var users = map[string]struct {
 	"coredns":                 {"coredns", []string{"system:masters"}},
 }
 
-// ready is the file that says that the API serves.
+// ready is the file whose presence shows that the API server serves.
 const ready = "ready"
 
 func configurations(work string) string { return filepath.Join(work, "plane") }
@@ -46,8 +45,8 @@ func kubeconfig(work, user string) string {
 	return filepath.Join(configurations(work), user+".kubeconfig")
 }
 
-// plane runs etcd and the API server until its standard input ends, so that they can
-// be stopped and held up like any other program.
+// plane runs etcd and the API server until its standard input ends, so that they can be stopped and
+// suspended like any other program.
 func plane() int {
 	work := os.Getenv(workVariable)
 	c, err := embedded.Start(context.Background(), embedded.Config{

@@ -19,14 +19,14 @@ const (
 	spazio    = "spazio"
 )
 
-// lastWords are what a container of the program work leaves.
+// lastWords is the final output of a container of the program work.
 type lastWords struct {
 	Began, Ended time.Time
 	CPU          time.Duration
 	Memory       int
 }
 
-// worker is a pod that requests nothing and runs the program work once.
+// worker returns a pod without requests that runs the program work once.
 func worker(name, scheduler string, arguments ...string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
@@ -43,7 +43,7 @@ func worker(name, scheduler string, arguments ...string) *corev1.Pod {
 	}
 }
 
-// words are those of a pod's first container that has ended.
+// words returns the output of a pod's first ended container.
 func words(pod *corev1.Pod) (w lastWords, err error) {
 	for _, status := range pod.Status.ContainerStatuses {
 		if end := status.State.Terminated; end != nil {
@@ -53,7 +53,7 @@ func words(pod *corev1.Pod) (w lastWords, err error) {
 	return w, fmt.Errorf("pod %s has no container that ended: %v", pod.Name, pod.Status)
 }
 
-// create makes a pod and removes it after the test.
+// create creates a pod and removes it after the test.
 func create(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	if _, err := node.client.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
@@ -72,7 +72,7 @@ func remove(t *testing.T, pod *corev1.Pod) {
 	}
 }
 
-// get returns a pod as it is.
+// get returns the pod from the API.
 func get(t *testing.T, name string) *corev1.Pod {
 	t.Helper()
 	pod, err := node.client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
@@ -82,7 +82,7 @@ func get(t *testing.T, name string) *corev1.Pod {
 	return pod
 }
 
-// eventually returns when there is no error any more.
+// eventually returns when the check succeeds.
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	if err := node.await(what, check); err != nil {
@@ -90,7 +90,7 @@ func eventually(t *testing.T, what string, check func(context.Context) error) {
 	}
 }
 
-// succeeds returns a pod when it has ended well.
+// succeeds returns a pod when it has succeeded.
 func succeeds(t *testing.T, name string) (pod *corev1.Pod) {
 	t.Helper()
 	eventually(t, name+" succeeds", func(context.Context) error {

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// stopTime is how long a program may take to end when it is asked to.
+// stopTime is how long a program may take to end after SIGTERM.
 const stopTime = 20 * time.Second
 
-// A process is a program that the node runs, with its output in a file of its own.
+// A process is a program that the node runs, with its output in its own file.
 type process struct {
 	name    string
 	log     string
@@ -51,10 +51,10 @@ func own(work, name string, c *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// errExited is that of a program that ended well, which none is meant to.
+// errExited is the error of a program that exited with success, which none should.
 var errExited = errors.New("exit status 0")
 
-// ended says whether it has ended, and with which last words.
+// ended returns an error with the last output if the process has ended.
 func (p *process) ended() error {
 	select {
 	case <-p.done:
@@ -64,7 +64,7 @@ func (p *process) ended() error {
 	}
 }
 
-// tail is the end of its output.
+// tail returns the end of its output.
 func (p *process) tail() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
@@ -74,7 +74,7 @@ func (p *process) tail() string {
 	return strings.Join(lines[max(0, len(lines)-12):], "\n")
 }
 
-// stop asks it to end, insists after a while, and returns when it has ended.
+// stop sends SIGTERM, kills it after a while, and returns when it has ended.
 func (p *process) stop() error {
 	if p == nil {
 		return nil
@@ -88,7 +88,7 @@ func (p *process) stop() error {
 	}
 }
 
-// kill ends it at once.
+// kill kills it at once.
 func (p *process) kill() error {
 	err := p.command.Process.Kill()
 	<-p.done

@@ -24,23 +24,22 @@ var podMemory = flag.Float64("pod-memory", .6, "part of the memory that nobody u
 
 const (
 	gib = 1 << 30
-	// otherMemory is what others on the machine may let go of without its being taken
-	// for room that kills pods.
+	// otherMemory is memory that other processes on the machine may free without its counting as room
+	// whose use kills pods.
 	otherMemory = 2 * gib
 	mixed       = 40
-	// Which part of the pods' memory a pod of either workload takes: 5 heavy ones fit.
+	// The part of the pods' memory that a pod of either workload takes: 5 heavy ones fit.
 	heavy, light = 1. / 5.12, 1. / 128
 )
 
-// TestProfilesKeepWithinMemory runs a batch of two workloads that declare nothing, the
-// pods of one taking 25 times the memory of the other's, with profiles that decide and
-// then with profiles that are observed, and counts who is killed for want of memory. Agents keep free what is
-// not the pods'. On a machine whose CPU is busy with other things no pod finds room.
+// TestProfilesKeepWithinMemory runs a batch of two workloads without requests, the pods of one using 25
+// times the memory of the other's, with profiles in mode Apply and then in mode Observe, and counts the
+// OOM kills. Agents keep other memory free. On a machine whose CPU is busy no pod finds room.
 func TestProfilesKeepWithinMemory(t *testing.T) {
 	total, unused := meminfo(t, "MemTotal"), available(t)
 	memory := *podMemory * float64(unused)
 	if float64(unused) < memory+otherMemory {
-		t.Fatalf("%d MiB are available", unused>>20)
+		t.Fatalf("got %d MiB available", unused>>20)
 	}
 	reserve := 1 - (float64(total-unused)+memory)/float64(total)
 	kills := map[string]int{}
@@ -64,12 +63,12 @@ func TestProfilesKeepWithinMemory(t *testing.T) {
 		})
 	}
 	if n := kills["default"]; n > 0 {
-		t.Errorf("%d pods were killed under profiles, %d without", n, kills["profiles-observe"])
+		t.Errorf("got %d killed pods with profiles, %d without", n, kills["profiles-observe"])
 	}
 }
 
-// mixOf are the pods of the batch, who have so many bytes: by turns of the one workload
-// and of the other.
+// mixOf returns the pods of the batch, with so many bytes in all: alternately of the one workload and
+// of the other.
 func mixOf(bytes float64) func(name string) *corev1.Pod {
 	return func(name string) *corev1.Pod {
 		workload, part := "light", light
@@ -83,7 +82,7 @@ func mixOf(bytes float64) func(name string) *corev1.Pod {
 	}
 }
 
-// killed takes out the pods that were killed for want of memory, and counts them.
+// killed removes the OOM-killed pods, and counts them.
 func (f *fates) killed() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,8 +98,8 @@ func (f *fates) killed() (n int) {
 	return n
 }
 
-// installProfiler has our programs and some components on the node, with arguments more
-// for the agent, in the place of what was installed before.
+// installProfiler installs our programs and some components, with further arguments for the agent,
+// replacing what was installed before.
 func installProfiler(t *testing.T, components []string, arguments ...string) {
 	t.Helper()
 	installWith(t, components, func(o *unstructured.Unstructured) {
@@ -110,8 +109,8 @@ func installProfiler(t *testing.T, components []string, arguments ...string) {
 	})
 }
 
-// installWith has our programs and some components on the node, each object changed, in
-// the place of what was installed before.
+// installWith installs our programs and some components, with each object changed, replacing what was
+// installed before.
 func installWith(t *testing.T, components []string, change func(*unstructured.Unstructured)) {
 	t.Helper()
 	if !unified() {
@@ -132,7 +131,7 @@ func installWith(t *testing.T, components []string, change func(*unstructured.Un
 	eventually(t, "our programs are ready", node.ready)
 }
 
-// addArguments gives the first container of an object's pods arguments more.
+// addArguments adds arguments to the first container of an object's pods.
 func addArguments(t *testing.T, o *unstructured.Unstructured, arguments []string) {
 	t.Helper()
 	path := []string{"spec", "template", "spec", "containers"}
@@ -153,8 +152,8 @@ func addArguments(t *testing.T, o *unstructured.Unstructured, arguments []string
 	}
 }
 
-// limitPods has the kernel kill pods, and nobody else, where they take more than so
-// many bytes together, until the test ends.
+// limitPods makes the kernel kill pods, and only pods, if they use more than so many bytes together,
+// until the test ends.
 func limitPods(t *testing.T, bytes int64) {
 	t.Helper()
 	file, none := filepath.Join(cgroups, "kubepods/memory.max"), "max"

@@ -18,17 +18,17 @@ import (
 	"time"
 )
 
-// A registry serves the images of an archive of tools/images by their digests, and
-// remembers what it was asked for. It is safe for concurrent use.
+// A registry serves the images of an archive of tools/images by their digests, and records the
+// requests. It is safe for concurrent use.
 type registry struct {
 	blobs  map[string][]byte // by digest
 	images map[string]string // digests, by program
 
-	mu    sync.Mutex
-	asked map[string]bool
+	mu        sync.Mutex
+	requested map[string]bool
 }
 
-// descriptor is what the OCI's documents call one, of an index.
+// descriptor is an OCI descriptor, of an index.
 type descriptor struct {
 	Digest      string
 	Annotations map[string]string
@@ -36,7 +36,7 @@ type descriptor struct {
 
 func openRegistry(t *testing.T, archive string) *registry {
 	t.Helper()
-	r := &registry{blobs: map[string][]byte{}, images: map[string]string{}, asked: map[string]bool{}}
+	r := &registry{blobs: map[string][]byte{}, images: map[string]string{}, requested: map[string]bool{}}
 	file, err := os.Open(archive)
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +73,7 @@ func openRegistry(t *testing.T, archive string) *registry {
 	return r
 }
 
-// serve returns the registry's address on loopback, whither containerd speaks plain
-// HTTP.
+// serve returns the registry's loopback address, which containerd contacts by plain HTTP.
 func (r *registry) serve(t *testing.T) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -88,7 +87,7 @@ func (r *registry) serve(t *testing.T) string {
 		}
 		if request.Method == http.MethodGet {
 			r.mu.Lock()
-			r.asked[digest] = true
+			r.requested[digest] = true
 			r.mu.Unlock()
 		}
 		w.Header().Set("Docker-Content-Digest", digest)
@@ -103,15 +102,14 @@ func (r *registry) serve(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// mediaType is what a manifest says of itself.
+// mediaType returns a manifest's own media type.
 func mediaType(manifest []byte) string {
 	var m struct{ MediaType string }
-	_ = json.Unmarshal(manifest, &m) // what is none has none
+	_ = json.Unmarshal(manifest, &m) // an invalid manifest has none
 	return m.MediaType
 }
 
-// fetched says how many of the blobs of a program's image have been asked for, its
-// manifest among them.
+// fetched returns how many of the blobs of a program's image were requested, its manifest included.
 func (r *registry) fetched(t *testing.T, program string) (fetched, of int) {
 	t.Helper()
 	digest := r.images[program]
@@ -129,7 +127,7 @@ func (r *registry) fetched(t *testing.T, program string) (fetched, of int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for one := range maps.Keys(all) {
-		if r.asked[one] {
+		if r.requested[one] {
 			fetched++
 		}
 	}

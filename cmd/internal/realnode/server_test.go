@@ -17,8 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// A server takes serviceTime of the CPU for each of requestRate requests a second, a
-// fifth of a core.
+// A server uses serviceTime of the CPU for each of requestRate requests a second, a fifth of a core.
 const (
 	serviceTime = 5 * time.Millisecond
 	requestRate = 40
@@ -26,16 +25,14 @@ const (
 	serverPort  = "9000"
 )
 
-// responses are how long the answers took, in milliseconds from when the request was
-// due, and how many there were.
+// responses are the response times in milliseconds, from when each request was due, and their number.
 type responses struct {
 	Count         int
 	P50, P99, Max float64
 }
 
-// TestServer asks two servers, one that requests what it takes and one that requests
-// nothing, on the node alone and beside a batch, the first of the flag -kinds, under
-// either scheduler.
+// TestServer sends requests to two servers, one that requests its usage and one without requests, on
+// the node alone and beside a batch, the first of the flag -kinds, under either scheduler.
 func TestServer(t *testing.T) {
 	install(t)
 	servers := map[string]string{}
@@ -74,7 +71,7 @@ func TestServer(t *testing.T) {
 	k := kinds[0]
 	batches := map[string]batch{}
 	for _, scheduler := range []string{defaults, spazio} {
-		load := quiet(t) // which the machine is not while its servers are asked
+		load := quiet(t) // the machine is not quiet while its servers get requests
 		during(scheduler, func(context.Context) {
 			batches[scheduler] = runBeside(t, load, "server-"+scheduler, scheduler, k.pods, fmt.Sprintf("-cpu=%ds", k.seconds))
 		})
@@ -110,7 +107,7 @@ func serverPod(t *testing.T, name, request string) (address string) {
 	return address
 }
 
-// once makes one request on a connection of its own.
+// once makes one request on a new connection.
 func once(ctx context.Context, address string) error {
 	var dialer net.Dialer
 	c, err := dialer.DialContext(ctx, "tcp", address)
@@ -131,12 +128,11 @@ func exchange(c net.Conn) error {
 	return err
 }
 
-// connections serve at most so many requests of ask at once; who comes then waits, and
-// the wait counts.
+// connections is the most concurrent requests of ask; later ones wait, and the wait counts.
 const connections = 64
 
-// ask makes requests at random times, whether or not earlier ones were answered, until
-// the context ends. What is under way then is waited for.
+// ask makes requests at random times, whether or not earlier ones were answered, until the context
+// ends, and waits for those in flight.
 func ask(ctx context.Context, address string) (r responses, err error) {
 	free := make(chan net.Conn, connections)
 	defer func() {

@@ -12,9 +12,9 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// simulated is what the simulator says of a pair: one node of this machine's cores
-// with nothing on it but the pods, which are there at once. Where the kernel is asked
-// for pressure, it has the share of the time in which some thread waited.
+// simulated returns the simulator's result for a pair: one node with this machine's cores and only the
+// pods, which arrive at once. If the kernel has pressure information, the result has the share of the
+// time in which some thread waited.
 func simulated(t *testing.T, k kind) pair {
 	t.Helper()
 	latencies := rand.New(rand.NewPCG(1, 0))
@@ -36,7 +36,7 @@ func simulated(t *testing.T, k kind) pair {
 	}
 }
 
-// ofSimulation puts a simulation of pods that are there at 0 in the terms of a batch.
+// ofSimulation converts a simulation of pods that arrive at 0 to a batch.
 func ofSimulation(name string, r sim.Result) batch {
 	b := batch{Scheduler: name, Pods: len(r.Pods), Makespan: r.End, Pressure: r.Waited / r.End, Busy: r.Busy / r.End / r.Cores}
 	var runs, lives []interval[float64]

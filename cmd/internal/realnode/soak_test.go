@@ -21,20 +21,20 @@ var (
 	soakRate = flag.Float64("soak-rate", 1, "the soak's pods a second")
 )
 
-// The soak's limits, and the shortest one that they are held against: what a process
-// takes in its first minutes says nothing of the days after.
+// The soak's limits, and the shortest soak that they apply to: a process's first minutes do not predict
+// the days after.
 const (
-	slopeLimit    = 1.0 // MiB an hour
-	countLimit    = 5   // goroutines, or descriptors, more or fewer than after the settling
-	diskLimit     = 16  // MiB that volumes and logs of our pods have grown by
+	slopeLimit    = 1.0 // MiB per hour
+	countLimit    = 5   // change of goroutines or descriptors since the processes settled
+	diskLimit     = 16  // growth of our pods' volumes and logs, in MiB
 	soakLeast     = 2 * time.Hour
-	soakWaiting   = 200 // pods that wait at most
+	soakWaiting   = 200 // the most waiting pods
 	samplesOfSoak = 240
-	sampleApart   = 10 * time.Second // at least, for looking takes time, too
+	sampleApart   = 10 * time.Second // at least, since sampling takes time, too
 )
 
-// TestSoak runs pods through the node, one a second, for as long as it is told, and
-// looks at what our programs keep.
+// TestSoak runs pods through the node, one per second, for the configured time, and observes our
+// programs' resources.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Log("not run: it takes the time that the flag -soak names")
@@ -83,18 +83,17 @@ func TestSoak(t *testing.T) {
 	report.hold(t)
 }
 
-// A soakSample is what our programs had at a time.
+// A soakSample is the state of our programs at a time.
 type soakSample struct {
 	At        time.Duration
 	Processes map[string]processSample
-	Expired   float64 // entries of the leader's ledger whose bind never came
+	Expired   float64 // entries of the leader's ledger without a bind
 	Disk      float64 // MiB of our pods' volumes and logs
 }
 
 type processSample struct{ RSS, Goroutines, Descriptors float64 }
 
-// ours are our programs that run for long, with the namespace of each and the port of
-// its debug address.
+// ours are our long-running programs, with each one's namespace and the port of its debug address.
 var ours = []struct {
 	program, namespace string
 	port               int
@@ -124,26 +123,26 @@ func observeSoak(t *testing.T, at time.Duration) soakSample {
 	return s
 }
 
-// A soakReport is what a soak came to.
+// A soakReport is the result of a soak.
 type soakReport struct {
 	Lasted    float64 // seconds
 	Pods      soakCounts
 	Processes map[string]processReport
 	Expired   float64
-	Disk      float64 // MiB more
+	Disk      float64 // growth in MiB
 	Samples   []soakSample
 }
 
 type processReport struct {
 	RSS, Goroutines, Descriptors change
-	Slope                        float64 // MiB an hour
+	Slope                        float64 // MiB per hour
 }
 
 // A change is from the settled state to the end.
 type change struct{ From, To float64 }
 
-// summariseSoak holds the end against the state after a twelfth of the time, ten
-// minutes of two hours, and fits the slope to the last three quarters.
+// summariseSoak compares the end with the state after a twelfth of the time, ten minutes of two hours,
+// and fits the slope to the last three quarters.
 func summariseSoak(before soakSample, samples []soakSample, pods soakCounts) soakReport {
 	last := samples[len(samples)-1]
 	r := soakReport{
@@ -154,7 +153,7 @@ func summariseSoak(before soakSample, samples []soakSample, pods soakCounts) soa
 	for name, to := range last.Processes {
 		from, there := settled.Processes[name]
 		if !there {
-			continue // named as lost by hold
+			continue // hold reports it as lost
 		}
 		var x, y []float64
 		for _, s := range samples {
@@ -169,7 +168,7 @@ func summariseSoak(before soakSample, samples []soakSample, pods soakCounts) soa
 	return r
 }
 
-// theilSen is the median of the slopes between any two points.
+// theilSen returns the median of the slopes between any two points.
 func theilSen(x, y []float64) float64 {
 	var slopes []float64
 	for i := range x {
@@ -185,21 +184,21 @@ func theilSen(x, y []float64) float64 {
 	return median(slopes)
 }
 
-// hold fails the test where a limit is exceeded. What it takes for a process to settle
-// is held against it only after a soak that is long enough.
+// hold fails the test if a limit is exceeded. Growth until a process settles counts only after a soak
+// that is long enough.
 func (r soakReport) hold(t *testing.T) {
 	t.Helper()
 	if r.Pods.Failed > 0 || r.Pods.Restarted > 0 || r.Pods.Succeeded != r.Pods.Made {
 		t.Errorf("pods: %+v", r.Pods)
 	}
 	if r.Expired > 0 {
-		t.Errorf("%v entries of the ledger were dropped as their bind never came", r.Expired)
+		t.Errorf("got %v ledger entries dropped without a bind", r.Expired)
 	}
 	if r.Disk > diskLimit {
-		t.Errorf("the disk holds %.1f MiB more", r.Disk)
+		t.Errorf("got %.1f MiB more on disk", r.Disk)
 	}
 	if want := len(r.Samples[0].Processes); len(r.Processes) != want {
-		t.Errorf("%d of %d processes lasted", len(r.Processes), want)
+		t.Errorf("got %d of %d processes at the end", len(r.Processes), want)
 	}
 	long := time.Duration(r.Lasted*float64(time.Second)) >= soakLeast
 	for name, p := range r.Processes {
@@ -209,18 +208,18 @@ func (r soakReport) hold(t *testing.T) {
 			}
 		}
 		if long && p.Slope > slopeLimit {
-			t.Errorf("%s grows by %.2f MiB an hour", name, p.Slope)
+			t.Errorf("%s: got a growth of %.2f MiB per hour", name, p.Slope)
 		}
 	}
 }
 
-// soakCounts are pods and what became of them.
+// soakCounts are numbers of pods by their outcome.
 type soakCounts struct {
 	Made, Succeeded, Failed, Restarted int
-	Rate                               float64 // a second, from the first creation to the last end
+	Rate                               float64 // per second, from the first creation to the last end
 }
 
-// A stream is of pods that come one by one and are deleted as they end.
+// A stream creates pods one by one and deletes them as they end.
 type stream struct {
 	*fates
 	counted     soakCounts
@@ -238,7 +237,7 @@ func newStream(t *testing.T) *stream {
 	return s
 }
 
-// make makes a pod and deletes those that have ended.
+// make creates a pod and deletes those that have ended.
 func (s *stream) make(t *testing.T, i int) {
 	t.Helper()
 	pod := worker(soakLabel+"-"+strconv.Itoa(i), spazio, "-cpu=200ms")
@@ -252,7 +251,7 @@ func (s *stream) make(t *testing.T, i int) {
 	s.sweep(t)
 }
 
-// sweep counts pods that have ended and deletes them.
+// sweep counts the ended pods and deletes them.
 func (s *stream) sweep(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()

@@ -21,13 +21,12 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/kube"
 )
 
-// sourcesAgree is how long the last source may take to show what the first did, on a
-// machine that does little else. The kubelet looks at its containers once a second,
-// and writes what it saw to the API later.
+// sourcesAgree is how long the last source may lag behind the first, on a machine with little other
+// load. The kubelet inspects its containers once a second, and writes the result to the API later.
 const sourcesAgree = 5 * time.Second
 
-// Through churn, all sources of pods, the kubelet's own list among them, come to show
-// the same pods, and none misses one's begin or end.
+// Through churn, all sources of pods, the kubelet's own list included, converge to the same pods, and
+// none misses a begin or an end.
 func TestSources(t *testing.T) {
 	s := watchSources(t)
 	const steps, each, kept = 6, 3, 2
@@ -41,11 +40,11 @@ func TestSources(t *testing.T) {
 			pods[pod.UID] = pod.Name
 			standing = append(standing, pod)
 		}
-		// The next ones come as these go: the ends of these are still told.
+		// The next ones start as these end: the ends are still reported.
 		s.shown(t, standing)
 		for len(standing) > kept {
 			if err := node.gone(t.Context(), "default", standing[0].Name); err == nil {
-				t.Fatalf("%s was gone", standing[0].Name)
+				t.Fatalf("%s was missing", standing[0].Name)
 			}
 			standing = standing[1:]
 		}
@@ -62,13 +61,12 @@ func TestSources(t *testing.T) {
 		t.Logf("%-10s behind the first: begins %.2f s (median), %.2f s (most); ends %.2f s, %.2f s",
 			name, l.Begin.Median, l.Begin.Most, l.End.Median, l.End.Most)
 		if most := time.Duration(max(l.Begin.Most, l.End.Most) * float64(time.Second)); most > sourcesAgree && !*loaded {
-			t.Errorf("%s is %v behind, want at most %v", name, most, sourcesAgree)
+			t.Errorf("%s: got a lag of %v, want at most %v", name, most, sourcesAgree)
 		}
 	}
 }
 
-// sources are several sources of the node's pods at work. They are safe for concurrent
-// use.
+// sources observes several pod sources of the node. They are safe for concurrent use.
 type sources struct {
 	mu      sync.Mutex
 	running map[string]map[types.UID]bool
@@ -116,7 +114,7 @@ func watchSources(t *testing.T) *sources {
 	return s
 }
 
-// observe takes a source's event.
+// observe processes a source's event.
 func (s *sources) observe(name string, e telemetry.PodEvent) {
 	if !e.Changed {
 		return
@@ -144,7 +142,7 @@ func (s *sources) observe(name string, e telemetry.PodEvent) {
 
 func (s *sources) names() []string { return slices.Sorted(maps.Keys(s.begins)) }
 
-// shown returns when every source shows all these pods.
+// shown returns when every source has all these pods.
 func (s *sources) shown(t *testing.T, pods []*corev1.Pod) {
 	t.Helper()
 	eventually(t, "all sources show the pods", func(context.Context) error {
@@ -161,7 +159,7 @@ func (s *sources) shown(t *testing.T, pods []*corev1.Pod) {
 	})
 }
 
-// agree returns when every source shows these pods and the same ones besides.
+// agree returns when every source has these pods, and the same other ones.
 func (s *sources) agree(t *testing.T, pods []*corev1.Pod) {
 	t.Helper()
 	s.shown(t, pods)
@@ -178,13 +176,12 @@ func (s *sources) agree(t *testing.T, pods []*corev1.Pod) {
 	})
 }
 
-// A lag is how many seconds a source is behind the first that shows a pod's begin, or
-// its end.
+// A lag is how many seconds a source is behind the first that reports a pod's begin, or its end.
 type lag struct{ Begin, End spread }
 
 type spread struct{ Median, Most float64 }
 
-// lags are those over the pods; the test fails where a source missed one.
+// lags returns those over the pods, and fails the test if a source missed one.
 func (s *sources) lags(t *testing.T, pods map[types.UID]string) map[string]lag {
 	t.Helper()
 	s.mu.Lock()
@@ -217,7 +214,7 @@ func (s *sources) lags(t *testing.T, pods map[types.UID]string) map[string]lag {
 	return out
 }
 
-// kubeletList is the kubelet's own view of what runs, asked for several times a second.
+// kubeletList is the kubelet's own list of running pods, polled several times a second.
 type kubeletList struct{}
 
 func (kubeletList) Run(ctx context.Context, notify func(telemetry.PodEvent)) error {

@@ -37,9 +37,9 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// A pod of somebody else on the node reports for no node, as the node that it is on or
-// as another, and reads nothing: neither without a token, nor with those that the
-// cluster gives to it, under an account that is called as the agents' is.
+// A foreign pod on the node can report for no node, neither its own nor another, and can read nothing:
+// neither without a token, nor with the tokens that the cluster gives it, under an account named like
+// the agents'.
 func TestIntruders(t *testing.T) {
 	install(t)
 	in := intrude(t, "spazio-agent")
@@ -71,8 +71,8 @@ func TestIntruders(t *testing.T) {
 		}
 	}
 	t.Run("reads", func(t *testing.T) { readsNothing(t, in) })
-	// Whoever belongs here was never shut out.
-	eventually(t, "the node alone is heard", func(context.Context) error {
+	// Legitimate callers were never refused.
+	eventually(t, "only the node's reports count", func(context.Context) error {
 		s, err := top(t)
 		if err == nil && (len(s.Nodes) != 1 || s.Nodes[0].Node != nodeName || s.Nodes[0].Signal != "fresh") {
 			err = fmt.Errorf("nodes %+v", s.Nodes)
@@ -81,7 +81,7 @@ func TestIntruders(t *testing.T) {
 	})
 }
 
-// readsNothing tries every port of our pods, and the API for what is ours.
+// readsNothing tries every port of our pods, and our objects in the API.
 func readsNothing(t *testing.T, in *intruder) {
 	for _, namespace := range []string{deploy.SystemNamespace, deploy.AgentNamespace} {
 		pods, err := node.client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "status.phase=Running"})
@@ -89,11 +89,11 @@ func readsNothing(t *testing.T, in *intruder) {
 			t.Fatal(err)
 		}
 		for _, pod := range pods.Items {
-			for _, port := range []int{9691, 9693, 9694} { // debug data: on the pods' own loopback alone
+			for _, port := range []int{9691, 9693, 9694} { // debug data are served on the pods' own loopback only
 				address := net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port))
 				if c, err := in.dial(t.Context(), address); err == nil {
 					c.Close()
-					t.Errorf("%s of %s takes connections", address, pod.Name)
+					t.Errorf("%s of %s accepts connections", address, pod.Name)
 				}
 			}
 			if !strings.HasPrefix(pod.Name, "spazio-scheduler") {
@@ -118,34 +118,34 @@ func readsNothing(t *testing.T, in *intruder) {
 			t.Errorf("%s answered %d", path, code)
 		}
 	}
-	// The way by which administrators come.
+	// The administrators' way.
 	path := "/api/v1/namespaces/spazio-system/pods/" + leader(t) + "/portforward?ports=9694"
 	if code := in.ask(t, http.MethodPost, server+path, in.secret(t, "api")); code != http.StatusForbidden {
 		t.Errorf("%s answered %d", path, code)
 	}
-	// What aggregators tell each other.
+	// The exchange between aggregators.
 	for _, d := range doors(t) {
 		if d.name != "the aggregator" {
 			continue
 		}
 		for _, token := range []string{"", in.secret(t, d.audience)} {
 			if err := changes(in.with(t, token), in.connect(t, d.address)); status.Code(err) != codes.Unauthenticated {
-				t.Errorf("the models of all nodes: %v", err)
+				t.Errorf("models of all nodes: got %v", err)
 			}
 		}
 	}
 }
 
-// A door is one of our servers as an intruder sees it.
+// A door is one of our servers as an intruder reaches it.
 type door struct {
 	name, address, audience, opposite string
-	// say says of a node what its agent would.
+	// say reports for a node as its agent would.
 	say func(context.Context, *grpc.ClientConn, string) error
-	// refused is how many callers the server has refused so far.
+	// refused returns how many callers the server has refused so far.
 	refused func(*testing.T) float64
 }
 
-// doors are the leader's and one aggregator's.
+// doors returns the leader's door and one aggregator's.
 func doors(t *testing.T) []door {
 	t.Helper()
 	leading := leader(t)
@@ -162,7 +162,7 @@ func doors(t *testing.T) []door {
 		return func(t *testing.T) float64 {
 			const series = `spazio_identities_total{result="refused"}`
 			metrics := metricsOf(t, deploy.SystemNamespace, pod, port)
-			if !strings.Contains(metrics, series) { // nobody was, so far
+			if !strings.Contains(metrics, series) { // none was refused so far
 				return 0
 			}
 			return value(t, metrics, series)
@@ -201,7 +201,7 @@ func pushes(ctx context.Context, c *grpc.ClientConn, name string) error {
 	return err
 }
 
-// changes asks for the models of all nodes, as another aggregator does.
+// changes requests the models of all nodes, as another aggregator does.
 func changes(ctx context.Context, c *grpc.ClientConn) error {
 	stream, err := spaziov1.NewPeerServiceClient(c).Changes(ctx, &spaziov1.ChangesRequest{Replica: 1})
 	if err == nil {
@@ -210,10 +210,10 @@ func changes(ctx context.Context, c *grpc.ClientConn) error {
 	return err
 }
 
-// An intruder is a pod in a namespace of its own, and what can be done from within.
+// An intruder is a pod in a namespace of its own, and the requests made from within.
 type intruder struct{ pid int }
 
-// intrude runs one under an account of the given name until the test ends.
+// intrude runs an intruder under an account of the given name until the test ends.
 func intrude(t *testing.T, account string) *intruder {
 	t.Helper()
 	const name = "intruder"
@@ -229,7 +229,7 @@ func intrude(t *testing.T, account string) *intruder {
 	if _, err := core.ServiceAccounts(name).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	const sleep = "-sleep=1h0m7s" // by which its process is found
+	const sleep = "-sleep=1h0m7s" // identifies its process
 	pod := worker(name, defaults, sleep)
 	pod.Namespace, pod.Spec.ServiceAccountName = name, account
 	tokens := &corev1.ProjectedVolumeSource{}
@@ -262,7 +262,7 @@ func processWith(argument string) (pid int, err error) {
 	return 0, fmt.Errorf("no process with %s", argument)
 }
 
-// secret is a token that the kubelet gave to the pod.
+// secret returns a token that the kubelet gave to the pod.
 func (in *intruder) secret(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/root/tokens/%s", in.pid, name))
@@ -272,7 +272,7 @@ func (in *intruder) secret(t *testing.T, name string) string {
 	return string(text)
 }
 
-// with is a context whose calls carry a token, unless it is empty.
+// with returns a context whose calls carry a token, unless it is empty.
 func (in *intruder) with(t *testing.T, token string) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), readyTime)
 	t.Cleanup(cancel)
@@ -282,7 +282,7 @@ func (in *intruder) with(t *testing.T, token string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
 }
 
-// anyone believes every server: an intruder does not mind.
+// anyone accepts every server: an intruder does not verify it.
 var anyone = &tls.Config{InsecureSkipVerify: true}
 
 // connect returns a connection from within the pod.
@@ -301,8 +301,8 @@ func (in *intruder) dial(ctx context.Context, address string) (conn net.Conn, er
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// The thread ends with the goroutine, for it is never unlocked: nobody else may
-		// find himself in there.
+		// The thread ends with the goroutine, since it is never unlocked: no other goroutine may run in
+		// that namespace.
 		runtime.LockOSThread()
 		var space *os.File
 		if space, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", in.pid)); err != nil {
@@ -318,7 +318,7 @@ func (in *intruder) dial(ctx context.Context, address string) (conn net.Conn, er
 	return conn, err
 }
 
-// ask returns the status of an answer.
+// ask returns the status code of an answer.
 func (in *intruder) ask(t *testing.T, method, url, token string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -340,7 +340,7 @@ func (in *intruder) ask(t *testing.T, method, url, token string) int {
 	return response.StatusCode
 }
 
-// leads is the pod of the scheduler that leads, or why nobody does.
+// leads returns the pod of the leading scheduler, or why none leads.
 func leads(ctx context.Context) (string, error) {
 	return podforward.Leader("spazio-scheduler")(ctx, node.client, deploy.SystemNamespace)
 }

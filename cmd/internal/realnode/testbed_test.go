@@ -36,17 +36,17 @@ import (
 var swaps = flag.Int("swaps", 200, "how many pods take a placeholder's place in the test of test beds")
 
 const (
-	slotLabel        = "bench" // of the nodes that have slots
+	slotLabel        = "bench" // of the nodes with slots
 	slotsThere       = 4       // on the node
 	placeholderImage = "localhost/pause:1"
-	// inOneSlot is for how long two pods may be in one slot.
+	// inOneSlot is how long two pods may be in one slot.
 	inOneSlot = 5 * time.Second
-	// heeded is within what time a busy node must lose slots.
+	// heeded is the time within which a busy node must lose slots.
 	heeded = 30 * time.Second
 )
 
-// TestTestbedSwaps has jobs of one to four pods take the slots of the node, which hold
-// all that it has to give: kubelet would reject a pod whose placeholder it still counts.
+// TestTestbedSwaps lets jobs of one to four pods take the slots of the node, which hold all that it
+// has: the kubelet would reject a pod whose placeholder still counts.
 func TestTestbedSwaps(t *testing.T) {
 	installTestbed(t)
 	others := everyPod(t)
@@ -73,7 +73,7 @@ func TestTestbedSwaps(t *testing.T) {
 		Spec:       v1alpha1.SchedulingSpec{Testbed: v1alpha1.TestbedReference{Name: "swaps"}, QueueBased: queue},
 	})
 	last := 0
-	for last < *swaps { // each is waited for as long as anything else
+	for last < *swaps { // each has the usual time limit
 		eventually(t, fmt.Sprintf("pod %d of %d ends", last+1, *swaps), func(context.Context) error {
 			ended := seen.ended()
 			if ended == last {
@@ -87,17 +87,17 @@ func TestTestbedSwaps(t *testing.T) {
 	took := time.Since(begin).Seconds()
 	seen.check(t, *swaps)
 	if gone := without(others, everyPod(t)); len(gone) > 0 {
-		t.Errorf("pods that are no placeholders went: %v", gone)
+		t.Errorf("got deleted pods that are no placeholders: %v", gone)
 	}
 	t.Logf("%d pods took a placeholder's place in %.0f s", *swaps, took)
 	note(t, "testbed swaps", map[string]any{"swaps": *swaps, "seconds": took})
 }
 
-// TestTestbedFollowsRoom has a node with slots by measured room become busy, and
-// quiet again. There are none before pods have taught what one costs.
+// TestTestbedFollowsRoom makes a node with slots by measured room busy, and quiet again. There are none
+// before the cost of a pod is known.
 func TestTestbedFollowsRoom(t *testing.T) {
 	installTestbed(t)
-	run(t, "teachers", spazio, 20, "-cpu=5s") // of pods of 2 s hardly a second shows what one takes
+	run(t, "teachers", spazio, 20, "-cpu=5s") // of pods of 2 s hardly a second shows a pod's usage
 	quiet(t)
 	testbed(t, "auto", v1alpha1.TestbedSpec{NodeLabel: slotLabel, SlotsPerNode: intstr.FromString("auto")})
 	var seen v1alpha1.TestbedNode
@@ -149,7 +149,7 @@ func TestTestbedFollowsRoom(t *testing.T) {
 		return nil
 	})
 	if fell > heeded {
-		t.Errorf("the first slot went after %v, not within %v", fell, heeded)
+		t.Errorf("got the first slot removed after %v, want within %v", fell, heeded)
 	}
 	least := wanted()
 	calm()
@@ -163,7 +163,7 @@ func TestTestbedFollowsRoom(t *testing.T) {
 	note(t, "testbed follows room", map[string]any{"before": before, "fell": fell.Seconds(), "back": back.Seconds()})
 }
 
-// wait is eventually, and says how long it took.
+// wait is eventually, and returns how long it took.
 func wait(t *testing.T, what string, check func() error) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -171,7 +171,7 @@ func wait(t *testing.T, what string, check func() error) time.Duration {
 	return time.Since(begin)
 }
 
-// installTestbed has our programs with test beds' on the node, and the node labelled.
+// installTestbed installs our programs with test beds on the node, and labels the node.
 func installTestbed(t *testing.T) {
 	t.Helper()
 	installWith(t, []string{"testbed"}, func(o *unstructured.Unstructured) {
@@ -191,7 +191,7 @@ func installTestbed(t *testing.T) {
 	}
 }
 
-// share is an equal part of what the node has and no pod requests.
+// share returns an equal part of what the node has and no pod requests.
 func share(t *testing.T, parts int64) corev1.ResourceList {
 	t.Helper()
 	nodes, err := node.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -214,7 +214,7 @@ func share(t *testing.T, parts int64) corev1.ResourceList {
 	}
 }
 
-// jobSpec is that of a Job whose pods run the program work.
+// jobSpec returns the spec of a Job whose pods run the program work.
 func jobSpec(t *testing.T, arguments ...string) *k8sruntime.RawExtension {
 	t.Helper()
 	spec := worker("", "", arguments...).Spec
@@ -225,7 +225,7 @@ func jobSpec(t *testing.T, arguments ...string) *k8sruntime.RawExtension {
 	return &k8sruntime.RawExtension{Raw: text}
 }
 
-// applyTyped applies an object of test beds' group, and deletes it after the test.
+// applyTyped applies an object of the test beds' group, and deletes it after the test.
 func applyTyped(t *testing.T, kind string, object metav1.Object) {
 	t.Helper()
 	content, err := k8sruntime.DefaultUnstructuredConverter.ToUnstructured(object)
@@ -252,7 +252,7 @@ func applyTyped(t *testing.T, kind string, object metav1.Object) {
 	})
 }
 
-// testbed makes a test bed.
+// testbed creates a test bed.
 func testbed(t *testing.T, name string, spec v1alpha1.TestbedSpec) {
 	t.Helper()
 	applyTyped(t, "Testbed", &v1alpha1.Testbed{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: spec})
@@ -270,7 +270,7 @@ func readTestbed(t *testing.T, name string) (tb v1alpha1.Testbed) {
 	return tb
 }
 
-// counts is an error while not so many slots are there, and free.
+// counts returns an error unless there are so many slots, all free.
 func counts(t *testing.T, name string, free int32) error {
 	t.Helper()
 	if s := readTestbed(t, name).Status; s.Counts != (v1alpha1.SlotCounts{Slots: free, Free: free}) {
@@ -279,7 +279,7 @@ func counts(t *testing.T, name string, free int32) error {
 	return nil
 }
 
-// everyPod names the pods that belong in no slot, with their UIDs.
+// everyPod returns the names and UIDs of the pods that belong in no slot.
 func everyPod(t *testing.T) (names []string) {
 	t.Helper()
 	pods, err := node.client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{LabelSelector: "!" + v1alpha1.LabelRole})
@@ -292,13 +292,13 @@ func everyPod(t *testing.T) (names []string) {
 	return names
 }
 
-// inSlots are the jobs' pods, each as it was last seen. It is safe for concurrent use.
+// inSlots are the jobs' pods in their last observed state. It is safe for concurrent use.
 type inSlots struct {
 	mu   sync.Mutex
 	pods map[types.UID]*corev1.Pod
 }
 
-// followSlots sees every pod that belongs in a slot until the test ends.
+// followSlots observes every pod that belongs in a slot until the test ends.
 func followSlots(t *testing.T) *inSlots {
 	t.Helper()
 	s := &inSlots{pods: map[types.UID]*corev1.Pod{}}
@@ -325,7 +325,7 @@ func followSlots(t *testing.T) *inSlots {
 	return s
 }
 
-// ended counts the pods that have.
+// ended counts the ended pods.
 func (s *inSlots) ended() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,13 +337,13 @@ func (s *inSlots) ended() (n int) {
 	return n
 }
 
-// check holds that so many pods succeeded, each in a slot, no two in one for long.
+// check checks that so many pods succeeded, each in a slot, no two in one for long.
 func (s *inSlots) check(t *testing.T, count int) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.pods) != count {
-		t.Errorf("%d pods for %d places", len(s.pods), count)
+		t.Errorf("got %d pods for %d places", len(s.pods), count)
 	}
 	slots := map[string][]*corev1.Pod{}
 	for _, p := range s.pods {
@@ -366,7 +366,7 @@ func (s *inSlots) check(t *testing.T, count int) {
 	}
 }
 
-// began is when kubelet took the pod.
+// began returns when the kubelet accepted the pod.
 func began(pod *corev1.Pod) time.Time {
 	if pod.Status.StartTime == nil {
 		return time.Time{}
@@ -374,7 +374,7 @@ func began(pod *corev1.Pod) time.Time {
 	return pod.Status.StartTime.Time
 }
 
-// end is when its last container ended.
+// end returns when its last container ended.
 func end(pod *corev1.Pod) (at time.Time) {
 	for _, c := range pod.Status.ContainerStatuses {
 		if ended := c.State.Terminated; ended != nil && ended.FinishedAt.After(at) {

@@ -15,13 +15,13 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// uninstall removes our programs and whatever came with them.
+// uninstall removes our programs and their objects.
 func uninstall(t *testing.T) {
 	t.Helper()
 	uninstallBy(t, removeByCommand)
 }
 
-// uninstallBy does so in some way.
+// uninstallBy does the same in a given way.
 func uninstallBy(t *testing.T, remove func(*testing.T)) {
 	t.Helper()
 	remove(t)
@@ -33,11 +33,11 @@ func uninstallBy(t *testing.T, remove func(*testing.T)) {
 		return nil
 	})
 	if lost := without(beforeInstall, inventory(t)); len(lost) > 0 {
-		t.Errorf("gone with it are %v", lost)
+		t.Errorf("got removed foreign objects %v", lost)
 	}
 }
 
-// without are the names that the others lack.
+// without returns the names that the others lack.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(o string) bool { return slices.Contains(others, o) })
 }
@@ -45,7 +45,7 @@ func without(names, others []string) []string {
 // passing are resources whose objects come and go by themselves.
 var passing = []string{"events"}
 
-// inventory names every object in the API that stays.
+// inventory returns the names of all lasting objects in the API.
 func inventory(t *testing.T) (objects []string) {
 	t.Helper()
 	lists, err := node.client.Discovery().ServerPreferredResources()
@@ -67,7 +67,7 @@ func inventory(t *testing.T) (objects []string) {
 				t.Fatalf("%s: %v", r.Name, err)
 			}
 			for _, o := range found.Items {
-				if o.GetNamespace() == corev1.NamespaceNodeLease { // the kubelet's own, made at its leisure
+				if o.GetNamespace() == corev1.NamespaceNodeLease { // created by the kubelet at some time
 					continue
 				}
 				objects = append(objects, strings.Join([]string{r.Name, o.GetNamespace(), o.GetName()}, "/"))

@@ -43,11 +43,11 @@ func (r release) run(t *testing.T, arguments ...string) string {
 	return string(out)
 }
 
-// half are the objects of the release in one of the namespaces.
+// half returns the release's objects in one of the namespaces.
 func (r release) half(t *testing.T, namespace string) (objects []*unstructured.Unstructured) {
 	t.Helper()
 	flags := []string{"--dry-run", "--output", "yaml"}
-	if strings.Contains(r.run(t, "install", "--help"), "--print") { // a parent of before there was yaml
+	if strings.Contains(r.run(t, "install", "--help"), "--print") { // the parent commit predates yaml
 		flags = []string{"--print"}
 	}
 	file := filepath.Join(t.TempDir(), "printed.yaml")
@@ -57,9 +57,9 @@ func (r release) half(t *testing.T, namespace string) (objects []*unstructured.U
 	return slices.DeleteFunc(cluster.ReadManifests(t, file), func(o *unstructured.Unstructured) bool { return o.GetNamespace() != namespace })
 }
 
-// While pods come, all programs are replaced by those of the next commit: first the
-// agents alone, then instead of them the servers alone, then all. In each state pods
-// are placed; each of them once, and none is lost.
+// While pods arrive, all programs are replaced by those of the next commit: first only the agents, then
+// instead only the servers, then all. In each state pods are placed, each of them once, and none is
+// lost.
 func TestUpgrade(t *testing.T) {
 	if installed {
 		uninstall(t)
@@ -112,7 +112,7 @@ func TestUpgrade(t *testing.T) {
 	b := pods.figures(t)
 	t.Logf("%d pods in %.0f s: mean queue %.1f s, run %.1f s, at most %d at once", made, b.Makespan, b.Queue, b.Run, b.AtOnce)
 	if b.Pods != made {
-		t.Errorf("%d of %d pods succeeded", b.Pods, made)
+		t.Errorf("got %d of %d succeeded pods", b.Pods, made)
 	}
 	pods.placedOnce(t)
 	eventually(t, "nothing is in flight", func(context.Context) error {
@@ -126,7 +126,7 @@ func TestUpgrade(t *testing.T) {
 	uninstall(t)
 }
 
-// tags are those of the images that run in a namespace, sorted.
+// tags returns the tags of the images that run in a namespace, sorted.
 func tags(t *testing.T, namespace string) []string {
 	t.Helper()
 	list, err := node.client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "status.phase=Running"})
@@ -143,14 +143,14 @@ func tags(t *testing.T, namespace string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Arrivals are pods of which one comes each interval, until they end.
+// arrivals creates a pod per interval, until it is stopped.
 type arrivals struct {
 	*fates
 	end    func() (made int)
 	remove func()
 }
 
-// arrive begins them.
+// arrive starts arrivals.
 func arrive(t *testing.T, label string, interval time.Duration) *arrivals {
 	t.Helper()
 	s := &arrivals{fates: newFates()}
@@ -184,7 +184,7 @@ func arrive(t *testing.T, label string, interval time.Duration) *arrivals {
 	return s
 }
 
-// boundSince is how many pods were placed since then.
+// boundSince returns how many pods were placed since then.
 func (s *arrivals) boundSince(from time.Time) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,8 +196,7 @@ func (s *arrivals) boundSince(from time.Time) (n int) {
 	return n
 }
 
-// placedOnce fails the test where a pod was placed twice, or its container started so
-// often.
+// placedOnce fails the test if a pod was placed twice, or its container started twice.
 func (s *arrivals) placedOnce(t *testing.T) {
 	t.Helper()
 	events, err := node.client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=Scheduled"})
@@ -212,11 +211,11 @@ func (s *arrivals) placedOnce(t *testing.T) {
 	defer s.mu.Unlock()
 	for name, pod := range s.ended {
 		if placed[name] != 1 {
-			t.Errorf("%s was placed %d times", name, placed[name])
+			t.Errorf("%s: got %d placements", name, placed[name])
 		}
 		for _, c := range pod.Status.ContainerStatuses {
 			if c.RestartCount > 0 {
-				t.Errorf("%s was started %d times", name, c.RestartCount+1)
+				t.Errorf("%s: got %d starts", name, c.RestartCount+1)
 			}
 		}
 	}

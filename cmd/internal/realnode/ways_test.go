@@ -18,7 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 )
 
-// A way is how somebody installs Spazio, and how he removes it.
+// A way is a way to install Spazio, and to remove it.
 type way struct {
 	name            string
 	install, remove func(*testing.T)
@@ -36,13 +36,12 @@ var ways = []way{
 	{"helm install", func(t *testing.T) {
 		helm(t, "install", "spazio", filepath.Join(repository, "cmd/deploy/chart"), "--namespace", "kube-system", "--set", fmt.Sprintf("agent.hostPID=%v", !unified()))
 	}, func(t *testing.T) { helm(t, "uninstall", "spazio", "--namespace", "kube-system", "--wait") }},
-	// The last, for it takes the other images away.
+	// The last, since it removes the other images.
 	{"spazio install, pulled by digest", installPulled, removeByCommand},
 }
 
-// However Spazio was installed, a pod of its profile runs, and once it is removed
-// every object of every resource is one that was there before. (The last test: file
-// names give the order.)
+// For every way to install Spazio, a pod of its profile runs, and after the removal the API has only
+// the objects from before. (This is the last test, by the order of the files.)
 func TestWays(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -61,7 +60,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// components are those that this machine asks for, as the command's arguments.
+// components returns this machine's components as arguments of the command.
 func components() []string {
 	if unified() {
 		return nil
@@ -69,8 +68,8 @@ func components() []string {
 	return []string{"--component", "cgroup-v1"}
 }
 
-// installPulled has the node pull each image by its digest from a registry, as none
-// of ours is there.
+// installPulled makes the node pull each image by its digest from a registry, after our images were
+// removed.
 func installPulled(t *testing.T) {
 	t.Helper()
 	r := openRegistry(t, filepath.Join(made(node.work), "images", "spazio.tar"))
@@ -92,15 +91,14 @@ func installPulled(t *testing.T) {
 	command(t, append([]string{"install", "--registry", r.serve(t) + "/spazio", "--digests", file}, components()...)...)
 	for _, program := range []string{"spazio-agent", "spazio-aggregator", "spazio-certs", "spazio-scheduler"} {
 		if fetched, of := r.fetched(t, program); fetched < of {
-			t.Errorf("of %s %d of %d blobs were fetched", program, fetched, of)
+			t.Errorf("%s: got %d of %d fetched blobs", program, fetched, of)
 		}
 	}
 }
 
-// forget removes the images of a registry's programs from the node, whatever they are
-// called there, and those of other releases, which share layers with them. containerd
-// keeps a layer, and does not fetch it again, until the last image that has it is gone
-// and the last container made of it.
+// forget removes the images of a registry's programs from the node, under any name, and those of other
+// releases, which share layers with them. containerd keeps a layer, and does not fetch it again, until
+// the last image with it and the last container made of it are gone.
 func forget(t *testing.T, r *registry) {
 	t.Helper()
 	images := listed(t, "images")
@@ -135,7 +133,7 @@ func forget(t *testing.T, r *registry) {
 	}
 }
 
-// listed are the fields of what containerd has of a kind, by line.
+// listed returns the fields of containerd's list of a kind, by line.
 func listed(t *testing.T, kind string) (lines [][]string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), program(node.work, "ctr"), "--address", node.socket(), "--namespace", "k8s.io", kind, "ls").Output()
@@ -152,19 +150,19 @@ func listed(t *testing.T, kind string) (lines [][]string) {
 
 func removeByCommand(t *testing.T) { command(t, "uninstall") }
 
-// kubectl returns what kubectl says as the cluster's administrator.
+// kubectl returns the output of kubectl run as the cluster's administrator.
 func kubectl(t *testing.T, arguments ...string) string {
 	t.Helper()
 	return administer(t, "kubectl", arguments...)
 }
 
-// helm runs Helm likewise.
+// helm does the same for Helm.
 func helm(t *testing.T, arguments ...string) string {
 	t.Helper()
 	return administer(t, "helm", arguments...)
 }
 
-// administer runs a program, and fails the test where it does.
+// administer runs a program, and fails the test if it fails.
 func administer(t *testing.T, name string, arguments ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program(node.work, name), arguments...)

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestOwnersAreWiped makes one of each kind that makes pods and has the node's end take them away: an
-// owner that it forgets makes new pods as long as it waits for them to be gone. What others run on
-// goes, too, so this is the last test: the order is that of the files.
+// TestOwnersAreWiped creates an object of each kind that creates pods, and removes them as at the
+// node's end: an owner that was missed would create new pods while the removal waits. The objects that
+// other tests run on are removed, too, so this is the last test, by the order of the files.
 func TestOwnersAreWiped(t *testing.T) {
 	const namespace = "default"
 	labels := map[string]string{"left": "yes"}
@@ -48,7 +48,7 @@ func TestOwnersAreWiped(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	const running = 4 // the cron job's may not have begun
+	const running = 4 // the cron job's may not have started
 	eventually(t, "their pods run", func(ctx context.Context) error {
 		pods, err := node.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "left=yes"})
 		if err != nil {
@@ -70,12 +70,12 @@ func TestOwnersAreWiped(t *testing.T) {
 	}
 	for kind, k := range kinds {
 		if err := k.get(t.Context(), named.Name); !apierrors.IsNotFound(err) {
-			t.Errorf("the %s is there: %v", kind, err)
+			t.Errorf("the %s still exists: %v", kind, err)
 		}
 	}
 }
 
-// kept makes an object and looks whether there is one of that name.
+// kept creates an object and checks whether one of that name exists.
 type kept struct {
 	create func(context.Context) error
 	get    func(context.Context, string) error

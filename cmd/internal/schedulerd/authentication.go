@@ -75,8 +75,8 @@ func serveKnown(flags *pflag.FlagSet, shown endpoint.Config) (stop func(), err e
 	return func() { close(ending); <-ended }, nil
 }
 
-// known lets through whom the API server knows and gives the right, health to
-// anybody.
+// known admits callers that the API server authenticates and authorizes; health is open to
+// all.
 func known(handler http.Handler, who authenticator.Request, may authorizer.Authorizer) http.Handler {
 	resolver := &request.RequestInfoFactory{}
 	handler = genericfilters.WithAuthorization(handler, may, scheme.Codecs)

@@ -13,8 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 )
 
-// asCommand makes the test binary act as the command, under a context that no signal
-// ends.
+// asCommand makes the test binary act as the command, with a context that no signal ends.
 const asCommand = "SPAZIO_SCHEDULERD_TEST"
 
 func TestMain(m *testing.M) {
@@ -24,13 +23,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestSignalIsNoFailure: kube-scheduler hears signals by itself. It may have ended
-// before the command's context has, as on a busy machine.
+// TestSignalIsNoFailure: kube-scheduler handles signals itself. It may end before the command's context
+// does, as on a loaded machine.
 func TestSignalIsNoFailure(t *testing.T) {
 	process := exec.Command(os.Args[0], "--kubeconfig="+transporttest.Unreachable(t), "--leader-elect=false", "--secure-port=0",
 		"--signal-listen=127.0.0.1:0", "--debug-listen=")
 	process.Env = append(os.Environ(), asCommand+"=1")
-	output, err := process.StderrPipe()
+	stderr, err := process.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,9 +37,9 @@ func TestSignalIsNoFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = process.Process.Kill() })
-	var said []string
-	for lines := bufio.NewScanner(output); lines.Scan(); {
-		said = append(said, lines.Text())
+	var output []string
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		output = append(output, lines.Text())
 		if strings.Contains(lines.Text(), "Golang settings") { // it runs
 			if err := process.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
@@ -48,6 +47,6 @@ func TestSignalIsNoFailure(t *testing.T) {
 		}
 	}
 	if err := process.Wait(); err != nil {
-		t.Errorf("%v; it said:\n%s", err, strings.Join(said, "\n"))
+		t.Errorf("got %v, output:\n%s", err, strings.Join(output, "\n"))
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/plugintest"
 )
 
-// TestConfigurationIsStrict: arguments are read with the rest of the file.
+// TestConfigurationIsStrict: plugin arguments are decoded strictly, like the rest of the file.
 func TestConfigurationIsStrict(t *testing.T) {
 	plugintest.EmptyTemp(t)
 	path := filepath.Join(t.TempDir(), "config.yaml")
@@ -44,7 +44,7 @@ func TestMainUsage(t *testing.T) {
 	plugintest.EmptyTemp(t)
 	for name, c := range map[string]struct {
 		args []string
-		says string
+		want string
 	}{
 		"unknown flag":            {[]string{"--no-such-flag"}, "no-such-flag"},
 		"arguments":               {[]string{"x"}, "does not take any arguments"},
@@ -58,16 +58,16 @@ func TestMainUsage(t *testing.T) {
 			if code := schedulerd.Main(context.Background(), c.args, &out, &errs); code != command.ExitUsage {
 				t.Errorf("exit code %d, want %d", code, command.ExitUsage)
 			}
-			if !strings.Contains(errs.String(), c.says) || strings.Count(errs.String(), "\n") != 1 {
-				t.Errorf("said %q, want one line with %q", errs.String(), c.says)
+			if !strings.Contains(errs.String(), c.want) || strings.Count(errs.String(), "\n") != 1 {
+				t.Errorf("got %q, want one line with %q", errs.String(), c.want)
 			}
 		})
 	}
 }
 
-// What the debug address shows says of which Kubernetes the scheduler is: spazio check
-// holds it against the API server's.
-func TestShowsItsKubernetes(t *testing.T) {
+// The debug address exports the scheduler's Kubernetes version: spazio check compares it with the API
+// server's.
+func TestExportsItsKubernetesVersion(t *testing.T) {
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -81,5 +81,5 @@ func TestShowsItsKubernetes(t *testing.T) {
 			}
 		}
 	}
-	t.Error("there is no kubernetes_build_info with a git_version")
+	t.Error("kubernetes_build_info with a git_version is missing")
 }

@@ -31,7 +31,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
-// TestSlotsNames: the plugin and the operator mean the same by their names.
+// TestSlotsNames: the plugin and the operator use the same names.
 func TestSlotsNames(t *testing.T) {
 	for got, want := range map[string]string{
 		slots.Group: v1alpha1.GroupVersion.Group, slots.Version: v1alpha1.GroupVersion.Version, slots.BatchJobs: v1alpha1.BatchJobs,
@@ -46,7 +46,7 @@ func TestSlotsNames(t *testing.T) {
 	}
 }
 
-// edge is what SpazioSlots uses of kube-scheduler.
+// edge is the part of kube-scheduler that SpazioSlots uses.
 type edge struct {
 	fwk.Handle
 	client    kubernetes.Interface
@@ -61,7 +61,7 @@ func (e *edge) ProfileName() string                                    { return 
 func (e *edge) SnapshotSharedLister() fwk.SharedLister                 { return e.snapshot }
 func (e *edge) SharedDRAManager() fwk.SharedDRAManager                 { return nil }
 
-// job is a BatchJob with the slot node/0, which holds whatever is put there.
+// job returns a BatchJob with the slot node/0, of unlimited size.
 func job() *unstructured.UnstructuredList {
 	o := unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"creationRequest": map[string]any{
 		"testbed": map[string]any{"uid": "71fe"}, "slots": []any{"node/0"}, "attempt": int64(1),
@@ -76,8 +76,8 @@ func job() *unstructured.UnstructuredList {
 	return list
 }
 
-// TestSlotsFitIsUpstreams: without placeholders the plugin's Filter says of any pod and node
-// what NodeResourcesFit does.
+// TestSlotsFitIsUpstreams: without placeholders the plugin's Filter decides as NodeResourcesFit does,
+// for any pod and node.
 func TestSlotsFitIsUpstreams(t *testing.T) {
 	client := fake.NewClientset()
 	e := &edge{client: client, informers: informers.NewSharedInformerFactory(client, 0)}
@@ -138,13 +138,13 @@ func TestSlotsFitIsUpstreams(t *testing.T) {
 		}
 	}
 	if outcomes[true] < 1000 || outcomes[false] < 1000 {
-		t.Errorf("of the pods %v fit", outcomes)
+		t.Errorf("got fitting pods %v", outcomes)
 	}
 }
 
 var extended = []v1.ResourceName{"example.com/gpu", "hugepages-2Mi", "storage"}
 
-// randomNode is one of 4 to 64 cores.
+// randomNode returns a node of 4 to 64 cores.
 func randomNode(random *rand.Rand) *v1.Node {
 	cores := int64(4 << random.IntN(5))
 	room := v1.ResourceList{
@@ -159,8 +159,8 @@ func randomNode(random *rand.Rand) *v1.Node {
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: v1.NodeStatus{Capacity: room, Allocatable: room}}
 }
 
-// randomPod has containers, init containers that end or go on, overhead and requests as a
-// whole, or none of them.
+// randomPod returns a pod with containers, init containers that end or keep running, overhead and
+// pod-level requests, or without any of them.
 func randomPod(random *rand.Rand, name string) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)}}
 	for i := range 1 + random.IntN(3) {

@@ -17,19 +17,19 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// hostile are names that want to be more than names, or are longer than a line.
+// hostile are names with control characters or markup, or longer than a line.
 var hostile = []string{
 	strings.Repeat("n", 253), strings.Repeat("節点", 80), "\x1b[2J\x1b]0;title\a", "<img src=x onerror=alert(1)>", "a\nb\r\nc\td",
 	"\u202edlrow\u202c", "e\u0301" + strings.Repeat("e\u0301\u0302", 60), strings.Repeat("🚀", 70), "\xff\xfe", "node-1",
 }
 
-// crowd is a fleet of 5,000 nodes with the largest values and worst names.
-func crowd() plugin.Status {
+// largeFleet is a fleet of 5,000 nodes with the largest values and worst names.
+func largeFleet() plugin.Status {
 	s := plugin.Status{Ledger: reserve.Census{Assumed: 123456, Bound: 123456, Confirmed: 1234567, Held: 1}, Waiting: 1}
 	for i := range 5000 {
 		cores, bytes, known := 4096.0, 1e15, 123456
 		name, channels := hostile[i%len(hostile)], 12
-		if i >= 5*len(hostile) { // most have names as nodes have
+		if i >= 5*len(hostile) { // most have ordinary node names
 			name, channels = "ip-10-0-255-255.eu-central-1.compute.internal-", 2
 		}
 		n := plugin.NodeState{
@@ -54,9 +54,9 @@ func crowd() plugin.Status {
 	return s
 }
 
-// explained is a pod in that fleet.
+// explained returns a pod in that fleet.
 func explained() plugin.Explanation {
-	s, at, score := crowd(), time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), int64(100)
+	s, at, score := largeFleet(), time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), int64(100)
 	e := plugin.Explanation{
 		Pod: strings.Join(hostile, "/"), UID: "u", Profile: hostile[1], Ours: true, State: "waiting", Node: hostile[0],
 		Unscheduled: "0/5000 nodes are available: " + strings.Repeat("5000 node(s) had untolerated taint(s) {節点: x}, ", 20),
@@ -76,7 +76,7 @@ func explained() plugin.Explanation {
 	return e
 }
 
-// clean gives JSON names that JSON can hold.
+// clean encodes names as JSON.
 func clean(t *testing.T, of string) string {
 	t.Helper()
 	b, err := json.Marshal(of)
@@ -86,11 +86,11 @@ func clean(t *testing.T, of string) string {
 	return string(b)
 }
 
-// singular is one of many, as no sentence has it.
+// singular matches a wrong singular, which no sentence may have.
 var singular = regexp.MustCompile(`(^|[^0-9.,])1 [a-z]+s\b`)
 
-// TestColumns: whatever names and values are, no table has a line of more than 120 columns,
-// and nothing in it moves a cursor.
+// TestColumns: for any names and values no table has a line of more than 120 columns, and nothing in it
+// moves a cursor.
 func TestColumns(t *testing.T) {
 	bed := strings.NewReplacer(`"alpha"`, clean(t, strings.Repeat("m", 250)), `"beta"`, clean(t, hostile[0]), `"TooLarge"`, clean(t, hostile[7]), `shop/crawler`, "shop/"+hostile[0]).Replace(bed)
 	testbed := bedServerOf(t, bed, true)
@@ -98,8 +98,8 @@ func TestColumns(t *testing.T) {
 		`"main"`, clean(t, hostile[3]), `"250m"`, `"123456789m"`).Replace(webProfile))
 	why := serveOn(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, strings.Join(hostile, " ")) }))
 	for name, args := range map[string][]string{
-		"top":             {"top", "--scheduler", answering(t, crowd())},
-		"top --energy":    {"top", "--energy", "--scheduler", answering(t, crowd())},
+		"top":             {"top", "--scheduler", answering(t, largeFleet())},
+		"top --energy":    {"top", "--energy", "--scheduler", answering(t, largeFleet())},
 		"explain":         {"explain", "shop/cart", "--scheduler", answering(t, explained())},
 		"model":           {"model", "--aggregator", aggregator(t, local(hostile[0], strings.Repeat("schema;", 35), 0, 2))},
 		"why":             {"why", "--agent", why},
@@ -112,7 +112,7 @@ func TestColumns(t *testing.T) {
 	} {
 		code, out, errs := run(t.Context(), args...)
 		if code != 0 || len(out) < 100 {
-			t.Errorf("%s: exit code %d, said %q, printed %q", name, code, errs, out)
+			t.Errorf("%s: got exit code %d, stderr %q, stdout %q", name, code, errs, out)
 			continue
 		}
 		fits(t, name, out)
@@ -120,24 +120,24 @@ func TestColumns(t *testing.T) {
 	fits(t, "check", spazioctl.Checked(checked()))
 }
 
-// fits judges what a person is shown.
+// fits checks the text for people.
 func fits(t *testing.T, name, out string) {
 	t.Helper()
-	told := 0
+	lines := 0
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
-		if told++; strings.Contains(line, " try: ") {
-			continue // a command, to be copied
+		if lines++; strings.Contains(line, " try: ") {
+			continue // a command to be copied
 		}
 		if text.Width(line) > text.Terminal || text.Plain(line) != line || singular.MatchString(line) {
-			t.Errorf("%s: %d columns in %q", name, text.Width(line), line)
+			t.Errorf("%s: got %d columns in %q", name, text.Width(line), line)
 			return
 		}
 	}
-	t.Logf("%s: %d lines", name, told)
+	t.Logf("%s: %d lines", name, lines)
 }
 
-// checked has found something wrong with nodes and pods of all names.
+// checked returns a report with problems of nodes and pods of all names.
 func checked() (r check.Report) {
 	for _, name := range hostile {
 		r.Results = append(r.Results, check.Result{
@@ -148,8 +148,8 @@ func checked() (r check.Report) {
 	return r
 }
 
-// long are names as long as Kubernetes lets those of nodes, and of pods' containers and labels, be: three
-// of each that differ at their ends alone.
+// long returns names of maximal length for nodes, and for pods' containers and labels: three of each
+// that differ only at their ends.
 func long() (names []string) {
 	for i := range 3 {
 		names = append(names,
@@ -159,8 +159,8 @@ func long() (names []string) {
 	return names
 }
 
-// Names that are too long for a table are shortened: each keeps a line of its own, and is told apart by
-// its end.
+// Names that are too long for a table are shortened: each keeps its own line, and its end distinguishes
+// it.
 func TestLongNames(t *testing.T) {
 	s := plugin.Status{}
 	for _, name := range long() {

@@ -1,6 +1,6 @@
 package spazioctl
 
-// Checked is what spazio check prints of a report, Obstacles what spazio install prints of
+// Checked returns what spazio check prints for a report, Obstacles what spazio install prints for
 // problems.
 var (
 	Checked   = checked

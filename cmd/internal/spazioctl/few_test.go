@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 )
 
-// Of many lines of a kind a person is shown a few, and how many more there are.
+// Of many similar lines a few are printed, with the number of the others.
 func TestManyLinesAreCounted(t *testing.T) {
 	var problems []deploy.Problem
 	var details []string
@@ -28,6 +28,6 @@ func TestManyLinesAreCounted(t *testing.T) {
 		}
 	}
 	if printed := spazioctl.Obstacles(problems); !strings.Contains(printed, "images: no registry") || !strings.Contains(printed, "administrator") {
-		t.Errorf("not all kinds, or not what to do:\n%s", printed)
+		t.Errorf("a kind or the advice is missing:\n%s", printed)
 	}
 }

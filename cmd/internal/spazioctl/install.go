@@ -278,7 +278,7 @@ func (o *installOptions) prepare(ctx context.Context, cluster *deploy.Cluster) (
 		return nil, nil, err
 	}
 	if o.config.Kubernetes == "" {
-		o.config.Kubernetes, _ = server.Scheduler() // that there is none, Preflight says
+		o.config.Kubernetes, _ = server.Scheduler() // Preflight reports that there is none
 	}
 	if objects, err = o.config.Objects(); err != nil {
 		return nil, nil, command.Usage(err)

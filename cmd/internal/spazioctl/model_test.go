@@ -19,8 +19,8 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// aggregator runs one that some nodes pushed their models to, at noon, until the
-// test ends, and returns the URL of its debug address.
+// aggregator runs an aggregator with models that some nodes pushed at noon, until the test ends, and
+// returns the URL of its debug address.
 func aggregator(t *testing.T, locals ...agent.Local) string {
 	t.Helper()
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -107,7 +107,7 @@ func TestNoModelYet(t *testing.T) {
 	}
 }
 
-// TestModelWatch goes on until it is interrupted, which is a success.
+// TestModelWatch continues until it is interrupted, which is a success.
 func TestModelWatch(t *testing.T) {
 	url := aggregator(t, local("a", "cpu,memory", 0, 2))
 	ctx, cancel := context.WithCancel(t.Context())

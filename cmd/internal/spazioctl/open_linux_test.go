@@ -17,11 +17,11 @@ import (
 	"github.com/spazio-scheduler/spazio/web/relay"
 )
 
-// browserVariable has the test be a browser, which writes what it sees into the file of that name.
+// browserVariable makes the test binary act as a browser, which writes what it receives into the file
+// of this name.
 const browserVariable = "SPAZIOCTL_TEST_BROWSER"
 
-// look is what a browser does that ends when its page has been read: first it says in which group of
-// processes it is.
+// look acts as a browser that ends when its page has been read: it first writes its process group.
 func look(address, into string) (code int) {
 	seen := fmt.Sprintf("%d\n%s\n", unix.Getpgrp(), address)
 	response, err := http.Get(address)
@@ -40,8 +40,8 @@ func look(address, into string) (code int) {
 	return 0
 }
 
-// TestWebOpens the page in the system's browser, which what a terminal sends this program does not reach, and
-// serves it while that is open; without one it says so, and serves it.
+// TestWebOpens the page in the system's browser, which signals of the terminal do not reach, and serves
+// it while it is open; without a browser it prints the address, and serves it.
 func TestWebOpens(t *testing.T) {
 	url := serveOn(t, relay.Handler(page.SourcePath, named("it")))
 	self, err := os.Executable()
@@ -50,7 +50,7 @@ func TestWebOpens(t *testing.T) {
 	}
 	dir := t.TempDir()
 	seen := filepath.Join(dir, "seen")
-	if err := unix.Mkfifo(seen, 0o600); err != nil { // whose reader waits for its writer
+	if err := unix.Mkfifo(seen, 0o600); err != nil { // opening it blocks until the writer opens it
 		t.Fatal(err)
 	}
 	script := fmt.Sprintf("#!/bin/sh\n%s='%s' exec '%s' \"$@\"\n", browserVariable, seen, self)
@@ -70,28 +70,28 @@ func TestWebOpens(t *testing.T) {
 			case text := <-saw:
 				group, page, _ := strings.Cut(text, "\n")
 				if !strings.HasPrefix(page, p.address+"\n200 OK\n") || !strings.Contains(page, "<html") || !strings.HasSuffix(page, "<nil>") {
-					t.Errorf("the browser saw %.200q", page)
+					t.Errorf("the browser received %.200q", page)
 				}
 				if group == strconv.Itoa(unix.Getpgrp()) {
 					t.Error("the browser is in this program's group")
 				}
-			case said := <-p.said:
-				t.Fatalf("it opens nothing: %s", said)
+			case output := <-p.output:
+				t.Fatalf("no browser was opened: %s", output)
 			case code := <-p.code:
-				t.Fatalf("it ended with %d", code)
+				t.Fatalf("got exit code %d", code)
 			}
 		}
 		if !opens {
-			if said := <-p.said; !strings.HasPrefix(said, "open it in a browser:") {
-				t.Errorf("it says %q", said)
+			if output := <-p.output; !strings.HasPrefix(output, "open it in a browser:") {
+				t.Errorf("got output %q", output)
 			}
 		}
 		if code, text := p.get(""); code != http.StatusOK || !strings.Contains(text, "<html") {
-			t.Errorf("the page: %d %.200s", code, text)
+			t.Errorf("page: got %d %.200s", code, text)
 		}
 		p.stop()
 		if code := <-p.code; code != command.ExitOK {
-			t.Errorf("exit code %d when it is interrupted", code)
+			t.Errorf("interrupted: got exit code %d", code)
 		}
 	}
 }

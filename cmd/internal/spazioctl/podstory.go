@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// podStory is what the API server itself shows of a pod, to whoever may read the pod: its
+// podStory is what the API server itself shows of a pod, to users who may read it: its
 // conditions and its events. A plain value.
 type podStory struct {
 	// Pod is namespace/name.

@@ -27,8 +27,8 @@ const webProfile = `{"apiVersion": "profile.spazio-scheduler.github.io/v1alpha1"
 
 const jobProfile = `{"metadata": {"name": "j", "namespace": "shop"}, "spec": {"workload": {"kind": "Job", "name": "once"}}}`
 
-// profileServer answers as an API server that has two profiles in one namespace, and is
-// the kubeconfig that leads there.
+// profileServer starts an API server with two profiles in one namespace, and returns a kubeconfig for
+// it.
 func profileServer(t *testing.T) string {
 	t.Helper()
 	return profileServerOf(t, webProfile)
@@ -207,10 +207,9 @@ spec:
 	}
 }
 
-// The templates of many workloads are read one after another, each within the time that an
-// answer may take.
-// The API server rounds what is finer than millicores and bytes: a difference that stays.
-// kubectl's own field manager has the rest of the object, which such a manifest leaves out.
+// The templates of many workloads are read one after another, each with its own timeout. The API server
+// rounds amounts finer than millicores and bytes, which would leave a permanent difference. kubectl's
+// own field manager owns the rest of the object, which such a manifest leaves out.
 func TestManifestsAreWhatTheAPIServerKeeps(t *testing.T) {
 	fine := strings.NewReplacer(`"cpu": "300m", "memory": "300Mi"`, `"cpu": "148651u", "memory": "100000000500m"`).Replace(webProfile)
 	code, out, err := run(t.Context(), "profile", "recommend", "web", "-o", "yaml", "--kubeconfig", profileServerOf(t, fine))
@@ -249,9 +248,9 @@ func TestManifestsOfMany(t *testing.T) {
 func TestProfileRefuses(t *testing.T) {
 	kubeconfig := profileServer(t)
 	for _, test := range []struct {
-		args []string
-		code int
-		says string
+		args     []string
+		code     int
+		wantText string
 	}{
 		{[]string{"list", "-o", "yaml"}, command.ExitUsage, "--output"},
 		{[]string{"list", "--timeout", "0s"}, command.ExitUsage, "--timeout"},
@@ -262,7 +261,7 @@ func TestProfileRefuses(t *testing.T) {
 		{[]string{"list", "--context", "none"}, command.ExitUsage, "--kubeconfig"},
 	} {
 		code, _, errs := run(t.Context(), append(append([]string{"profile"}, test.args...), "--kubeconfig", kubeconfig)...)
-		if code != test.code || !strings.Contains(errs, test.says) {
+		if code != test.code || !strings.Contains(errs, test.wantText) {
 			t.Errorf("%v: exit %d, %s", test.args, code, errs)
 		}
 	}

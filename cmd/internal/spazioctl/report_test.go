@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
 )
 
-// objects is a file as kubectl writes it: a node full of a pod that requests four times what its
+// objects returns a file as kubectl writes it: a node full of a pod that requests four times what its
 // workload needs.
 func objects(t *testing.T, node string) string {
 	t.Helper()
@@ -36,7 +36,7 @@ func TestReport(t *testing.T) {
 	for _, part := range []string{"Requests and measured use of the objects of " + file, "1 pod of 1 workload; pods that declare no requests: 0",
 		"shop       Deployment/web     1        1.000  0.239        0.310", "Nodes of which nothing was measured: 1 of 1"} {
 		if code != command.ExitOK || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(part), " ")) {
-			t.Errorf("exit code %d, said %q, no %q in\n%s", code, errs, part, out)
+			t.Errorf("got exit code %d, stderr %q, want %q in\n%s", code, errs, part, out)
 		}
 	}
 	_, out, _ = run(t.Context(), "report", "--objects", file, "-o", "json")
@@ -46,15 +46,15 @@ func TestReport(t *testing.T) {
 	}
 	_, out, _ = run(t.Context(), "report", "--objects", file, "-o", "csv")
 	if rows, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil || len(rows) != 5 {
-		t.Errorf("%v: %d rows in %s", err, len(rows), out)
+		t.Errorf("got %v, %d rows in %s", err, len(rows), out)
 	}
 	_, out, _ = run(t.Context(), "report", "--objects", file, "-o", "html")
 	if !strings.HasPrefix(out, "<!DOCTYPE html>") || !strings.Contains(out, "<svg") {
-		t.Errorf("no page: %s", out)
+		t.Errorf("not a page: %s", out)
 	}
 }
 
-// A flag that is wrong is named with its value, in a line.
+// A wrong flag is named with its value, in one line.
 func TestReportRefuses(t *testing.T) {
 	file, dir := objects(t, `"worker-1"`), t.TempDir()
 	kubeconfig := transporttest.Unreachable(t)
@@ -69,9 +69,9 @@ func TestReportRefuses(t *testing.T) {
 	podless := write("podless", `{"items": [{"kind": "Node", "metadata": {"name": "n"}}]}`)
 	negative := write("negative", `{"items": [{"kind": "Pod"}, {"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "-1"}}}]}`)
 	for _, test := range []struct {
-		args []string
-		code int
-		says []string
+		args     []string
+		code     int
+		wantText []string
 	}{
 		{[]string{"-o", "yaml"}, command.ExitUsage, []string{"--output", `"yaml"`, "table, json, csv, html"}},
 		{[]string{"--for", "-1s"}, command.ExitUsage, []string{"--for", "-1s", "from 0 to 24h"}},
@@ -93,9 +93,9 @@ func TestReportRefuses(t *testing.T) {
 		t.Setenv("KUBECONFIG", kubeconfig)
 		code, out, errs := run(t.Context(), append([]string{"report"}, test.args...)...)
 		if code != test.code || out != "" || strings.Count(errs, "\n") != 1 {
-			t.Errorf("%v: exit code %d, printed %q, said %q", test.args, code, out, errs)
+			t.Errorf("%v: got exit code %d, stdout %q, stderr %q", test.args, code, out, errs)
 		}
-		for _, part := range test.says {
+		for _, part := range test.wantText {
 			if !strings.Contains(errs, part) {
 				t.Errorf("%v: no %q in %q", test.args, part, errs)
 			}

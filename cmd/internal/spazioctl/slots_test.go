@@ -14,8 +14,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// bed has two nodes of two slots, beta before alpha by their labels, and one without any;
-// gamma is another Testbed's. Two jobs have claims, one of them of another namespace.
+// bed has two nodes of two slots, beta before alpha by their labels, and one without any; gamma is
+// another Testbed's. Two jobs have claims, one of them in another namespace.
 const bed = `{"apiVersion": "testbed.spazio-scheduler.github.io/v1alpha1", "kind": "Testbed",
 "metadata": {"name": "bed", "namespace": "shop", "uid": "590f6f41-4acd"},
 "spec": {"nodeLabel": "example.com/slots", "slotsPerNode": 2, "resourcesPerSlot": {"cpu": "1"}, "maxSlots": 5000},
@@ -26,7 +26,7 @@ const bed = `{"apiVersion": "testbed.spazio-scheduler.github.io/v1alpha1", "kind
 {"batchJobUID": "j1", "batchJob": "shop/crawler", "scheduling": "shop/s", "schedulingUID": "s", "slots": ["beta/0", "beta/1"], "since": "2026-11-22T09:00:00Z"},
 {"batchJobUID": "j2", "batchJob": "lab/sort", "scheduling": "lab/s", "schedulingUID": "t", "slots": ["alpha/0", "gone/0"], "since": "2026-11-22T09:00:00Z"}]}}`
 
-// slotPod is a pod in a slot, a placeholder if it has no job.
+// slotPod returns a pod in a slot, a placeholder if it has no job.
 func slotPod(namespace, name, job, slot, node string) string {
 	role, owner := "placeholder", ""
 	if job != "" {
@@ -37,8 +37,8 @@ func slotPod(namespace, name, job, slot, node string) string {
 "annotations": {"testbed.spazio-scheduler.github.io/slot": %q}}, "spec": {"nodeName": %q}, "status": {"phase": "Running"}}`, name, namespace, "u-"+name, role, owner, slot, node)
 }
 
-// bedServer answers as an API server with that Testbed. Who may not list pods of all
-// namespaces gets them one after another.
+// bedServer starts an API server with that Testbed. A user who may not list pods of all namespaces gets
+// them one namespace after another.
 func bedServer(t *testing.T, everywhere bool) string {
 	t.Helper()
 	return bedServerOf(t, bed, everywhere)
@@ -58,7 +58,7 @@ func bedServerOf(t *testing.T, bed string, everywhere bool) string {
 	say := func(path string, code int, text string) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			if selector := r.URL.Query().Get("labelSelector"); strings.HasSuffix(path, "pods") && selector != "testbed.spazio-scheduler.github.io/testbed-uid=590f6f41-4acd" {
-				t.Errorf("pods are selected by %q", selector)
+				t.Errorf("got selector %q", selector)
 			}
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(code)
@@ -173,9 +173,9 @@ func TestSlotsRefuses(t *testing.T) {
 	nothing := httptest.NewServer(http.NotFoundHandler())
 	defer nothing.Close()
 	for _, test := range []struct {
-		args []string
-		code int
-		says []string
+		args     []string
+		code     int
+		wantText []string
 	}{
 		{[]string{"bed", "-o", "yaml"}, command.ExitUsage, []string{"--output"}},
 		{[]string{"bed", "--timeout", "0s"}, command.ExitUsage, []string{"--timeout"}},
@@ -186,7 +186,7 @@ func TestSlotsRefuses(t *testing.T) {
 		{[]string{"bed", "--kubeconfig", transporttest.Kubeconfig(t, nothing.URL, "shop")}, command.ExitFailure, []string{"spazio install --component testbed"}},
 	} {
 		code, out, errs := run(t.Context(), append([]string{"slots", "--kubeconfig", kubeconfig}, test.args...)...)
-		for _, text := range test.says {
+		for _, text := range test.wantText {
 			if code != test.code || out != "" || !strings.Contains(errs, text) {
 				t.Errorf("%v: exit %d, %s%s", test.args, code, out, errs)
 			}
@@ -194,7 +194,7 @@ func TestSlotsRefuses(t *testing.T) {
 	}
 }
 
-// Names as long as they may be leave the table in a terminal's width.
+// Names of maximal length keep the table within a terminal's width.
 func TestSlotsFit(t *testing.T) {
 	long := strings.Repeat("n", 250)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

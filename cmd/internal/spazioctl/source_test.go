@@ -16,8 +16,8 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-// A command as the README has it asks the cluster that kubectl asks.
-func TestAsksTheClusterOfKubectl(t *testing.T) {
+// The commands in the README query the cluster of kubectl's current context.
+func TestUsesTheClusterOfKubectl(t *testing.T) {
 	mux := http.NewServeMux()
 	podforwardtest.Forward(t, mux, "spazio-system", "scheduler-b", 9694, strings.TrimPrefix(serveOn(t, debug(t, "")), "http://"))
 	podforwardtest.Forward(t, mux, "spazio-system", "aggregator-b", 9693, strings.TrimPrefix(aggregator(t, local("a", "cpu,memory", 0, 2)), "http://"))
@@ -28,12 +28,12 @@ func TestAsksTheClusterOfKubectl(t *testing.T) {
 	for command, want := range map[string]string{"top": "worker-10", "explain cart": "pod shop/cart", "model": "schema cpu,memory"} {
 		code, out, errs := run(t.Context(), strings.Fields(command)...)
 		if code != 0 || !strings.Contains(out, want) {
-			t.Errorf("%s: exit code %d, said %q, no %q in\n%s", command, code, errs, want, out)
+			t.Errorf("%s: got exit code %d, stderr %q, want %q in\n%s", command, code, errs, want, out)
 		}
 	}
 }
 
-// serve has an API server answer with an object.
+// serve makes an API server answer with an object.
 func serve(t *testing.T, mux *http.ServeMux, pattern string, code int, object any) {
 	mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -44,14 +44,14 @@ func serve(t *testing.T, mux *http.ServeMux, pattern string, code int, object an
 	})
 }
 
-// forbidden is the API server's answer to somebody without the right.
+// forbidden is the API server's answer to a user without permission.
 func forbidden(message string) *metav1.Status {
 	return &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: message}
 }
 
 const lease = "GET /apis/coordination.k8s.io/v1/namespaces/spazio-system/leases/spazio-scheduler"
 
-// Somebody who may read the pod and its events, and nothing in spazio-system, learns why it
+// A user who may read the pod and its events, and nothing in spazio-system, gets the reason why it
 // waits and what remains unknown.
 func TestExplainsByThePodAlone(t *testing.T) {
 	since := metav1.NewTime(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC))
@@ -81,7 +81,7 @@ func TestExplainsByThePodAlone(t *testing.T) {
 				"2026-05-04T03:03:01Z      7  FailedScheduling  spazio  no room\ufffd[2J", "unknown: the room and the score of each node", "pods/portforward in namespace spazio-system",
 			} {
 				if code != command.ExitOK || !strings.Contains(out, part) {
-					t.Errorf("exit code %d, said %q, no %q in\n%s", code, errs, part, out)
+					t.Errorf("got exit code %d, stderr %q, want %q in\n%s", code, errs, part, out)
 				}
 			}
 			var story struct {
@@ -95,13 +95,13 @@ func TestExplainsByThePodAlone(t *testing.T) {
 			}
 			code, out, errs = run(t.Context(), "explain", "cart", "-n", "other")
 			if code != command.ExitFailure || out != "" || !strings.Contains(errs, "nor can the pod itself be read") {
-				t.Errorf("of a pod that is not there: exit code %d, printed %q, said %q", code, out, errs)
+				t.Errorf("missing pod: got exit code %d, stdout %q, stderr %q", code, out, errs)
 			}
 		})
 	}
 }
 
-// An error names what was asked, by which context, and what to do.
+// An error names the request, the context, and what to do.
 func TestErrorsNameTheCluster(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	mux := http.NewServeMux()
@@ -109,24 +109,24 @@ func TestErrorsNameTheCluster(t *testing.T) {
 	for name, test := range map[string]struct {
 		kubeconfig, command string
 		code                int
-		says                []string
+		wantText            []string
 	}{
-		"no rights":         {transporttest.Kubeconfig(t, serveOn(t, mux), ""), "top", command.ExitFailure, []string{`context "c" (http://`, "no leases for you", "create pods/portforward in namespace spazio-system"}},
+		"no permission":     {transporttest.Kubeconfig(t, serveOn(t, mux), ""), "top", command.ExitFailure, []string{`context "c" (http://`, "no leases for you", "create pods/portforward in namespace spazio-system"}},
 		"nothing installed": {transporttest.Kubeconfig(t, serveOn(t, http.NewServeMux()), ""), "web", command.ExitFailure, []string{`context "c"`, "spazio check", "--scheduler-namespace"}},
 		"no API server":     {transporttest.Unreachable(t), "explain cart", command.ExitFailure, []string{`context "c" (http://127.0.0.1:1)`, "refused", "--context"}},
 		"no kubeconfig":     {none, "model --aggregator-port=1", command.ExitFailure, []string{"127.0.0.1:1", "refused", "KUBECONFIG=" + none}},
 		"none for a node":   {none, "why worker-1", command.ExitUsage, []string{"--kubeconfig"}},
 		"this machine":      {transporttest.Unreachable(t), "why --agent-port=1", command.ExitFailure, []string{"127.0.0.1:1", "refused"}},
 		"both":              {none, "top --scheduler=http://127.0.0.1:1 --context=c", command.ExitUsage, []string{"--scheduler", "--context"}},
-		"two ways":          {none, "why worker-1 --agent=http://127.0.0.1:1", command.ExitUsage, []string{"--agent", "NODE"}},
+		"two targets":       {none, "why worker-1 --agent=http://127.0.0.1:1", command.ExitUsage, []string{"--agent", "NODE"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", test.kubeconfig)
 			code, out, errs := run(t.Context(), strings.Fields(test.command)...)
 			if code != test.code || out != "" || strings.Count(errs, "\n") != 1 {
-				t.Errorf("exit code %d, printed %q, said %q; want %d and one line", code, out, errs, test.code)
+				t.Errorf("got exit code %d, stdout %q, stderr %q; want %d and one line", code, out, errs, test.code)
 			}
-			for _, part := range test.says {
+			for _, part := range test.wantText {
 				if !strings.Contains(errs, part) {
 					t.Errorf("no %q in %q", part, errs)
 				}

@@ -62,7 +62,7 @@ func explanation() plugin.Explanation {
 	}
 }
 
-// profiled is a pod of a workload of which something is known.
+// profiled returns a pod of a profiled workload.
 func profiled(pod string) plugin.Explanation {
 	e := explanation()
 	e.Pod, e.Workload = pod, &plugin.WorkloadState{
@@ -103,7 +103,7 @@ func serveOn(t *testing.T, handler http.Handler) string {
 	return server.URL
 }
 
-// run executes spazio with the given arguments.
+// run executes spazio with the arguments.
 func run(ctx context.Context, args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
 	code = spazioctl.Main(ctx, args, &o, &e)
@@ -151,7 +151,7 @@ worker-10      -    0.5       0.0   0.5    21s  no room   memory    -           
 		t.Run(test.name, func(t *testing.T) {
 			code, out, errs := run(t.Context(), append(test.args, "--scheduler", url)...)
 			if code != command.ExitOK || errs != "" {
-				t.Fatalf("exit code %d, said %q", code, errs)
+				t.Fatalf("got exit code %d, stderr %q", code, errs)
 			}
 			if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), out); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -160,8 +160,8 @@ worker-10      -    0.5       0.0   0.5    21s  no room   memory    -           
 	}
 }
 
-// A node that counts in resources tells what is left of them.
-func TestTopTellsRooms(t *testing.T) {
+// The room of a node that counts in resources is shown by resource.
+func TestTopShowsRooms(t *testing.T) {
 	cores, bytes := 1.25, 12.5*(1<<30)
 	s := status()
 	s.Nodes[0].Cores, s.Nodes[0].Bytes = &cores, &bytes
@@ -178,11 +178,11 @@ worker-10  fresh      21s    0.5       0.0   0.5      0      -     -    30  0.2 
 éloigné    missing      -      -       0.0     -    any      -     -     -    -  -         admitted
 `
 	if diff := cmp.Diff(want, out); code != command.ExitOK || diff != "" {
-		t.Errorf("exit code %d, said %q (-want +got):\n%s", code, errs, diff)
+		t.Errorf("got exit code %d, stderr %q (-want +got):\n%s", code, errs, diff)
 	}
 }
 
-// powered is a status of which power is known.
+// powered returns a status with known power.
 func powered() plugin.Status {
 	s, good := status(), 2.0
 	s.Nodes[0].Energy = &plugin.NodeEnergy{
@@ -204,11 +204,11 @@ func answering(t *testing.T, with any) string {
 	}))
 }
 
-func TestTopTellsEnergy(t *testing.T) {
+func TestTopShowsEnergy(t *testing.T) {
 	url := answering(t, powered())
 	code, out, errs := run(t.Context(), "top", "--energy", "--scheduler", url)
 	if code != command.ExitOK || errs != "" {
-		t.Fatalf("exit code %d, said %q", code, errs)
+		t.Fatalf("got exit code %d, stderr %q", code, errs)
 	}
 	for _, part := range []string{
 		"NODE       ", "worker-1  ", "  81.2  ", "  120.0  ", "  2.00  measured\n", "modelled",
@@ -248,7 +248,7 @@ func TestExplainsEnergy(t *testing.T) {
 		"\nworker-1   81.2  1.5  120.0  40.0    10.0   4.1       0.5  2.00  measured\n",
 	} {
 		if code != command.ExitOK || !strings.Contains(out, part) {
-			t.Errorf("exit code %d, said %q, no %q in\n%s", code, errs, part, out)
+			t.Errorf("got exit code %d, stderr %q, want %q in\n%s", code, errs, part, out)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func TestExplainsTheWorkload(t *testing.T) {
 		"admitted (no memory)", "no room (admitted)", "admitted              -", "memory 3, cpu 0.5",
 	} {
 		if code != command.ExitOK || !strings.Contains(out, part) {
-			t.Errorf("exit code %d, said %q, no %q in\n%s", code, errs, part, out)
+			t.Errorf("got exit code %d, stderr %q, want %q in\n%s", code, errs, part, out)
 		}
 	}
 }
@@ -280,7 +280,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// lines hands over what is written, and refuses more once it is told to.
+// lines forwards what is written, and fails once its channel is closed.
 type lines struct {
 	got  chan string
 	done <-chan struct{}
@@ -295,14 +295,14 @@ func (l lines) Write(p []byte) (int, error) {
 	}
 }
 
-// TestWatch goes on when the scheduler fails to answer once.
+// TestWatch continues after the scheduler failed to answer once.
 func TestWatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var asked atomic.Int32
+	var requests atomic.Int32
 	healthy := debug(t, "")
 	url := serveOn(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked.Add(1) == 2 {
+		if requests.Add(1) == 2 {
 			http.Error(w, "starting\x1b[2J", http.StatusServiceUnavailable)
 			return
 		}
@@ -323,11 +323,11 @@ func TestWatch(t *testing.T) {
 	}
 	cancel()
 	if got := <-code; !strings.Contains(errs.String(), "starting\ufffd[2J\n") {
-		t.Errorf("exit code %d, said %q", got, errs.String())
+		t.Errorf("got exit code %d, stderr %q", got, errs.String())
 	}
 }
 
-// led has an API server say who holds the schedulers' lease.
+// led makes an API server return the holder of the schedulers' lease.
 func led(t *testing.T, mux *http.ServeMux, namespace string, holder func() string) {
 	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases/spazio-scheduler", func(w http.ResponseWriter, _ *http.Request) {
 		holder := holder()
@@ -340,8 +340,8 @@ func led(t *testing.T, mux *http.ServeMux, namespace string, holder func() strin
 	})
 }
 
-// TestThroughTheAPIServer plays the API server: a lease, a list of pods, and
-// ports of pods that it forwards to.
+// TestThroughTheAPIServer uses a fake API server with a lease, a list of pods, and port forwarding to
+// pods.
 func TestThroughTheAPIServer(t *testing.T) {
 	mux := http.NewServeMux()
 	scheduler := serveOn(t, debug(t, ""))
@@ -395,7 +395,7 @@ func TestThroughTheAPIServer(t *testing.T) {
 		"no lease":           {[]string{"top", "--scheduler-namespace=other"}, "find the leader"},
 		"no such pod":        {[]string{"explain", "shop/other", system}, "404"},
 		"no such port":       {[]string{"top", system, "--scheduler-port=1"}, "ask port 1 in namespace system"},
-		"no right to it":     {[]string{"top", system, "--scheduler-pod=others"}, "forward port 9694 of pod others"},
+		"no permission":      {[]string{"top", system, "--scheduler-pod=others"}, "forward port 9694 of pod others"},
 		"an agent":           {[]string{"why", "worker-1", agents}, "has room for 7.2 pods text"},
 		"in JSON":            {[]string{"why", "worker-1", agents, "-o", "json"}, "has room for 7.2 pods json"},
 		"no agent":           {[]string{"why", "worker-2", agents}, "no pod runs there"},
@@ -413,7 +413,7 @@ func TestThroughTheAPIServer(t *testing.T) {
 	}
 }
 
-// spazio check reads what this scheduler shows.
+// spazio check reads what this scheduler exports.
 func TestCheckReadsTheScheduler(t *testing.T) {
 	mux := http.NewServeMux()
 	podforwardtest.Forward(t, mux, "spazio-system", "scheduler-b", 9694, strings.TrimPrefix(serveOn(t, debug(t, "")), "http://"))
@@ -437,16 +437,16 @@ func TestCheckReadsTheScheduler(t *testing.T) {
 	}
 	waiting := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: explanation().UID}}
 	if listed, err := programs.Listed(t.Context(), waiting); err != nil || listed {
-		t.Errorf("a pod that waits is listed: %v, %v", listed, err)
+		t.Errorf("waiting pod: got listed %v, %v", listed, err)
 	}
 }
 
 func TestRefusals(t *testing.T) {
 	url := serveOn(t, debug(t, ""))
 	for name, test := range map[string]struct {
-		args []string
-		code int
-		says string
+		args     []string
+		code     int
+		wantText string
 	}{
 		"order":       {[]string{"top", "--sort=size"}, command.ExitUsage, "--sort"},
 		"expression":  {[]string{"top", "--node=("}, command.ExitUsage, "--node"},
@@ -463,8 +463,8 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := run(t.Context(), test.args...)
-			if code != test.code || out != "" || !strings.Contains(errs, test.says) || strings.Count(errs, "\n") != 1 {
-				t.Errorf("exit code %d, printed %q, said %q; want %d and one line with %q", code, out, errs, test.code, test.says)
+			if code != test.code || out != "" || !strings.Contains(errs, test.wantText) || strings.Count(errs, "\n") != 1 {
+				t.Errorf("got exit code %d, stdout %q, stderr %q; want %d and one line with %q", code, out, errs, test.code, test.wantText)
 			}
 		})
 	}

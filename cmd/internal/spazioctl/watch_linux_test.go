@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/live/livetest"
 )
 
-// programVariable has the test be the program spazio.
+// programVariable makes the test binary act as the program spazio.
 const programVariable = "SPAZIOCTL_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fleet is a scheduler of 5,000 nodes whose answers a test decides.
+// fleet is a scheduler of 5,000 nodes whose answers a test controls.
 type fleet struct {
 	mu    sync.Mutex
 	nodes []plugin.NodeState
@@ -71,10 +71,10 @@ func (f *fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Pods:      []plugin.NodePod{{Pod: "shop/cart-1", State: plugin.PodCounted, Profile: "spazio", Phase: "Running"}},
 		}
 	}
-	_ = json.NewEncoder(w).Encode(answer) // a reader that quits does not want it
+	_ = json.NewEncoder(w).Encode(answer) // the reader may have quit
 }
 
-// watched is spazio top --watch on a terminal, whose settings were before.
+// watched starts spazio top --watch on a terminal, and returns its former settings.
 func watched(t *testing.T, f *fleet, width, height int) (x *livetest.Terminal, c *exec.Cmd, before unix.Termios) {
 	t.Helper()
 	x = livetest.NewTerminal(t, width, height)
@@ -86,24 +86,23 @@ func watched(t *testing.T, f *fleet, width, height int) (x *livetest.Terminal, c
 	return x, c, before
 }
 
-// TestWatchKeepsItsPlace in a fleet that changes, over a scheduler that is away, and leaves
-// the terminal as it was.
+// TestWatchKeepsItsPlace in a changing fleet, while a scheduler is unavailable, and restores the
+// terminal.
 func TestWatchKeepsItsPlace(t *testing.T) {
 	f := newFleet()
-	f.edit(func(f *fleet) { f.nodes[7].Node = "zevil\x1b[2J\x1b]0;x\a節点" }) // it comes last by name
+	f.edit(func(f *fleet) { f.nodes[7].Node = "zevil\x1b[2J\x1b]0;x\a節点" }) // it is the last by name
 	x, c, before := watched(t, f, 120, 24)
 	x.Shows("from 1 of 5000 rows")
 	x.Press("\x1b[F")
-	x.Shows("zevil\ufffd[2J\ufffd]0;x\ufffd節点") // at once plain, and nothing is cleared
+	x.Shows("zevil\ufffd[2J\ufffd]0;x\ufffd節点") // escaped at once, and nothing is cleared
 	x.Press("\x1b[H" + strings.Repeat("\x1b[B", 4))
 	x.Shows(">node-0004")
-	// By free room, the least first: the row that is held stays on its line, among others
-	// that have as much.
+	// By free room, the least first: the selected row stays on its line, among others with as much.
 	x.Press(strings.Repeat("\x1b[C", 6) + "r")
 	x.Shows("FREE▲")
 	x.Shows(">node-0004")
 	f.edit(func(f *fleet) { f.nodes[4].Free = -1 })
-	x.Until("the row at the top, still held", func(d *livetest.Display) bool {
+	x.Until("the row at the top, still selected", func(d *livetest.Display) bool {
 		for _, line := range d.Lines() {
 			if strings.HasPrefix(line, ">") {
 				return strings.HasPrefix(line, ">node-0004") && strings.Contains(line, "-1.0") && strings.Contains(d.Text(), "from 1 of")
@@ -113,7 +112,7 @@ func TestWatchKeepsItsPlace(t *testing.T) {
 	})
 	f.edit(func(f *fleet) { f.away = true })
 	x.Shows("no answer since")
-	x.Shows(">node-0004") // what was, stays
+	x.Shows(">node-0004") // the former rows stay
 	x.Press("\x1b[B")
 	x.Shows(">node-4996")
 	f.edit(func(f *fleet) { f.away = false; f.nodes[4996].Free = -7 })
@@ -137,11 +136,11 @@ func TestWatchKeepsItsPlace(t *testing.T) {
 	}
 	x.Until("the screen that was there", func(d *livetest.Display) bool { return !d.Alternate && !d.Hidden && d.Wraps })
 	if after := x.Settings(); after != before {
-		t.Errorf("settings were %v, are %v", before, after)
+		t.Errorf("got settings %v, want %v", after, before)
 	}
 }
 
-// TestWatchEnds by whatever way, and leaves the terminal as it was.
+// TestWatchEnds in each way, and restores the terminal.
 func TestWatchEnds(t *testing.T) {
 	f := newFleet()
 	for name, end := range map[string]func(x *livetest.Terminal, c *exec.Cmd) error{
@@ -159,19 +158,19 @@ func TestWatchEnds(t *testing.T) {
 		}
 		x.Until("the screen that was there", func(d *livetest.Display) bool { return !d.Alternate && !d.Hidden && d.Wraps })
 		if after := x.Settings(); after != before {
-			t.Errorf("%s: settings were %v, are %v", name, before, after)
+			t.Errorf("%s: got settings %v, want %v", name, after, before)
 		}
 	}
 	x, c, _ := watched(t, f, 80, 24)
 	x.Shows("of 5000 rows")
 	x.HangUp()
 	if err := c.Wait(); err == nil || c.ProcessState.ExitCode() != command.ExitFailure {
-		t.Errorf("without its terminal: %v", err)
+		t.Errorf("without its terminal: got %v", err)
 	}
 }
 
-// TestWatchWritesWhatHasChanged alone: of 5,000 nodes one, in sight.
-func TestWatchWritesWhatHasChanged(t *testing.T) {
+// TestWatchWritesChangesOnly: of 5,000 nodes only one changed and is visible.
+func TestWatchWritesChangesOnly(t *testing.T) {
 	f := newFleet()
 	x, _, _ := watched(t, f, 120, 50)
 	x.Shows("of 5000 rows")
@@ -179,6 +178,6 @@ func TestWatchWritesWhatHasChanged(t *testing.T) {
 	f.edit(func(f *fleet) { f.nodes[40].Avail = 123.4 })
 	x.Shows("123.4")
 	if got := strings.Count(x.Sent(), "node-0041"); got != 1 {
-		t.Errorf("a node that has not changed was written %d times", got)
+		t.Errorf("got %d writes of an unchanged node", got)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/web/relay"
 )
 
-// named is a scheduler's Source that says by which scheduler a node is known.
+// named is a scheduler's Source whose answers name the scheduler.
 type named string
 
 func (n named) State(context.Context) (web.State, error) {
@@ -39,16 +39,16 @@ func (n named) Pod(context.Context, string, string) (web.Timeline, error) {
 type shownPage struct {
 	t       *testing.T
 	address string
-	said    chan string // its further lines
+	output  chan string // its further output lines
 	stop    context.CancelFunc
 	code    chan int
 }
 
-// startWeb returns when the page's address is printed.
+// startWeb returns once the page's address is printed.
 func startWeb(t *testing.T, args ...string) *shownPage {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &shownPage{t: t, said: make(chan string, 10), stop: cancel, code: make(chan int, 1)}
+	p := &shownPage{t: t, output: make(chan string, 10), stop: cancel, code: make(chan int, 1)}
 	reader, writer := io.Pipe()
 	var errs strings.Builder
 	go func() {
@@ -57,19 +57,19 @@ func startWeb(t *testing.T, args ...string) *shownPage {
 	}()
 	lines := bufio.NewScanner(reader)
 	if !lines.Scan() {
-		t.Fatalf("no address: exit code %d, said %q", <-p.code, errs.String())
+		t.Fatalf("no address: got exit code %d, stderr %q", <-p.code, errs.String())
 	}
 	p.address = lines.Text()
 	go func() {
 		for lines.Scan() {
-			p.said <- lines.Text()
+			p.output <- lines.Text()
 		}
 	}()
 	t.Cleanup(cancel)
 	return p
 }
 
-// get returns what is answered below the page's address.
+// get returns the answer for a path below the page's address.
 func (p *shownPage) get(path string) (int, string) {
 	p.t.Helper()
 	response, err := http.Get(p.address + path)
@@ -84,8 +84,8 @@ func (p *shownPage) get(path string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// TestWebFollowsTheLeader: the page is this program's own, and what it shows is the leading
-// scheduler's, whoever that is when it is asked.
+// TestWebFollowsTheLeader: this program serves the page itself, with the data of the scheduler that
+// leads at the time of each request.
 func TestWebFollowsTheLeader(t *testing.T) {
 	mux := http.NewServeMux()
 	for _, name := range []string{"scheduler-a", "scheduler-b"} {
@@ -98,7 +98,7 @@ func TestWebFollowsTheLeader(t *testing.T) {
 	leads("scheduler-a_1")
 	p := startWeb(t, "--kubeconfig="+transporttest.Kubeconfig(t, serveOn(t, mux), "shop"))
 	if code, text := p.get(""); code != http.StatusOK || !strings.Contains(text, "<html") {
-		t.Errorf("the page: %d %.200s", code, text)
+		t.Errorf("page: got %d %.200s", code, text)
 	}
 	for _, want := range []string{"scheduler-a", "scheduler-b", "scheduler-a"} {
 		leads(want + "_2")
@@ -108,43 +108,43 @@ func TestWebFollowsTheLeader(t *testing.T) {
 	}
 	leads("")
 	if code, text := p.get("node?name=worker"); code < 500 {
-		t.Errorf("while nobody leads: %d %s", code, text)
+		t.Errorf("without a leader: got %d %s", code, text)
 	}
 	leads("scheduler-b_3")
 	if code, text := p.get("node?name=worker"); code != http.StatusOK || !strings.Contains(text, "scheduler-b") {
-		t.Errorf("when one leads again: %d %s", code, text)
+		t.Errorf("with a new leader: got %d %s", code, text)
 	}
 	if code, text := p.get("pod?namespace=a&name=b"); code != http.StatusNotFound {
-		t.Errorf("of a pod that there is not: %d %s", code, text)
+		t.Errorf("missing pod: got %d %s", code, text)
 	}
 	p.stop()
 	if code := <-p.code; code != command.ExitOK {
-		t.Errorf("exit code %d when it is interrupted", code)
+		t.Errorf("interrupted: got exit code %d", code)
 	}
 }
 
-// TestWebRefuses what can't work, and says so at once.
+// TestWebRefuses what cannot work, at once.
 func TestWebRefuses(t *testing.T) {
 	url := serveOn(t, relay.Handler(page.SourcePath, named("it")))
 	busy := strings.TrimPrefix(url, "http://")
 	older := serveOn(t, debug(t, ""))
 	for name, test := range map[string]struct {
-		args []string
-		code int
-		says string
+		args     []string
+		code     int
+		wantText string
 	}{
 		"beyond loopback": {[]string{"--scheduler", url, "--listen=0.0.0.0:0"}, command.ExitUsage, "--listen"},
 		"a busy port":     {[]string{"--scheduler", url, "--listen=" + busy}, command.ExitFailure, "--listen"},
 		"an older one":    {[]string{"--scheduler", older}, command.ExitFailure, "older version"},
-		"nobody there":    {[]string{"--scheduler=http://127.0.0.1:1"}, command.ExitFailure, "ask 127.0.0.1:1"},
+		"no listener":     {[]string{"--scheduler=http://127.0.0.1:1"}, command.ExitFailure, "ask 127.0.0.1:1"},
 		"an argument":     {[]string{"x"}, command.ExitUsage, "unknown command"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			code, out, errs := run(ctx, append([]string{"web"}, test.args...)...)
-			if code != test.code || !strings.Contains(errs, test.says) || out != "" {
-				t.Errorf("exit code %d, printed %q, said %q", code, out, fmt.Sprint(errs))
+			if code != test.code || !strings.Contains(errs, test.wantText) || out != "" {
+				t.Errorf("got exit code %d, stdout %q, stderr %q", code, out, fmt.Sprint(errs))
 			}
 		})
 	}

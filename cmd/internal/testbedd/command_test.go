@@ -18,7 +18,7 @@ func run(ctx context.Context, args ...string) (code int, stdout, stderr string) 
 	return code, out.String(), errs.String()
 }
 
-// What can't be is refused in one line, by the flag's or the field's name.
+// An invalid configuration is refused in one line with the flag's or the field's name.
 func TestMainRefuses(t *testing.T) {
 	nowhere := "--kubeconfig=" + transporttest.Unreachable(t)
 	for _, tc := range []struct {

@@ -17,7 +17,7 @@ import (
 
 type fields = map[string]any
 
-// resource is one that the apiServer has.
+// resource is a resource of the apiServer.
 type resource struct {
 	path, name, kind string
 	namespaced       bool
@@ -34,18 +34,18 @@ var resources = []resource{
 	{"/apis/" + v1alpha1.GroupVersion.String(), v1alpha1.Schedulings, "Scheduling", true},
 }
 
-// apiServer is the edge that a service asks: it tells its resources, of which there are no
-// objects, and takes leases. (The controllers' work is tested with a real one, in cmd.)
+// apiServer is the API that a service needs: it lists its resources, without objects, and accepts
+// leases. (Tests in cmd run the controllers with a real one.)
 type apiServer struct {
 	url string
-	// held is closed once watches of the resource in hold may tell that they are complete.
+	// held is closed once watches of the resource in hold may report that they are complete.
 	hold string
 	held chan struct{}
-	// leases are those that are made, by namespace and name.
+	// leases are the created ones, by namespace and name.
 	leases chan string
 }
 
-// serve starts the API server that holds what is said of a resource, "" for none.
+// serve starts an API server that delays the watch of a resource, "" for none.
 func serve(t *testing.T, hold string) *apiServer {
 	t.Helper()
 	s := &apiServer{hold: hold, held: make(chan struct{}), leases: make(chan string, 16)}
@@ -84,7 +84,7 @@ func serve(t *testing.T, hold string) *apiServer {
 	return s
 }
 
-// version is the group and version of a path.
+// version returns the group and version of a path.
 func version(path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/")
 }
@@ -106,10 +106,10 @@ func groups() (all []fields) {
 func answer(w http.ResponseWriter, code int, o any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(o) // who does not wait for it has gone
+	_ = json.NewEncoder(w).Encode(o) // a client that does not wait for it has left
 }
 
-// read answers a list, and a watch for as long as the client is there.
+// read answers a list, and a watch for as long as the client stays.
 func (s *apiServer) read(w http.ResponseWriter, q *http.Request, r resource) {
 	if r.name == s.hold {
 		select {
@@ -134,11 +134,11 @@ func (s *apiServer) read(w http.ResponseWriter, q *http.Request, r resource) {
 	<-q.Context().Done()
 }
 
-// lease takes a lease that is made or renewed, in whatever form the client writes it.
+// lease accepts a created or renewed lease, in any encoding of the client.
 func (s *apiServer) lease(w http.ResponseWriter, r *http.Request) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client has gone
+		return // the client has left
 	}
 	o, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
 	lease, ok := o.(*coordinationv1.Lease)

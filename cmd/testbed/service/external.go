@@ -111,8 +111,8 @@ func newFace(ctx context.Context, c Config, mgr manager.Manager, registerer prom
 // configuration, because of plaintext or unauthenticated callers.
 func refused(err error) bool {
 	var plaintext *transport.PlaintextError
-	var strangers *transport.UnauthenticatedError
-	return errors.As(err, &plaintext) || errors.As(err, &strangers)
+	var unauthenticated *transport.UnauthenticatedError
+	return errors.As(err, &plaintext) || errors.As(err, &unauthenticated)
 }
 
 // newAPI makes the handler of the interface.

@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/room"
 )
 
-// What can't be is refused by name, before the API server is asked.
+// An invalid configuration is refused with the field's name, before any request to the API server.
 func TestRefuses(t *testing.T) {
 	var ofController *field.Error
 	var ofRoom *field.Error
@@ -50,18 +50,18 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// free says that nobody listens there.
+// free checks that no process listens there.
 func free(t *testing.T, address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		t.Errorf("still taken: %v", err)
+		t.Errorf("still in use: %v", err)
 		return
 	}
 	listener.Close()
 }
 
-// A service that can't be leaves no port taken, nor does one that never ran.
+// An invalid service leaves no port open, nor does one that never ran.
 func TestPortsAreFreed(t *testing.T) {
 	api := serve(t, "")
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,7 +74,7 @@ func TestPortsAreFreed(t *testing.T) {
 		MetricsListen: busy.Addr().String(), Transport: transport.Config{Insecure: true},
 	}
 	if _, err := service.New(t.Context(), c); err == nil || !strings.Contains(err.Error(), "address already in use") {
-		t.Errorf("on a busy port: %v", err)
+		t.Errorf("busy port: got error %v", err)
 	}
 	free(t, c.External.Listen)
 
@@ -93,8 +93,8 @@ func TestPortsAreFreed(t *testing.T) {
 	free(t, c.MetricsListen)
 }
 
-// An address that nobody asked for may be another's, and one that was asked for not; what
-// would be plaintext to strangers is refused either way.
+// A busy default address is tolerated, a busy configured one is not; plaintext beyond loopback is
+// refused in both cases.
 func TestDefaultAddress(t *testing.T) {
 	api := serve(t, "")
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
@@ -104,7 +104,7 @@ func TestDefaultAddress(t *testing.T) {
 	defer busy.Close()
 	c := service.Config{Kubeconfig: transporttest.Kubeconfig(t, api.url, ""), External: service.External{Listen: busy.Addr().String()}}
 	if _, err := service.New(t.Context(), c); err == nil || !strings.Contains(err.Error(), "serve the interface") {
-		t.Errorf("asked for: %v", err)
+		t.Errorf("configured: got error %v", err)
 	}
 	c.External.Default = true
 	s, err := service.New(t.Context(), c)
@@ -112,7 +112,7 @@ func TestDefaultAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.ExternalAddr() != nil {
-		t.Errorf("served at %v", s.ExternalAddr())
+		t.Errorf("got address %v", s.ExternalAddr())
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -120,7 +120,7 @@ func TestDefaultAddress(t *testing.T) {
 	c.External.Listen = "0.0.0.0:0"
 	var plaintext *transport.PlaintextError
 	if _, err := service.New(t.Context(), c); !errors.As(err, &plaintext) {
-		t.Errorf("beyond loopback: %v", err)
+		t.Errorf("beyond loopback: got error %v", err)
 	}
 }
 
@@ -143,12 +143,12 @@ func get(t *testing.T, url string) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// until asks until the answer has the code and says the text.
-func until(t *testing.T, url string, code int, says string) {
+// until requests a URL until the answer has the code and the text.
+func until(t *testing.T, url string, code int, text string) {
 	t.Helper()
 	for {
 		got, text := get(t, url)
-		if got == code && strings.Contains(text, says) {
+		if got == code && strings.Contains(text, text) {
 			return
 		}
 		if t.Context().Err() != nil {
@@ -158,8 +158,8 @@ func until(t *testing.T, url string, code int, says string) {
 	}
 }
 
-// A replica is alive at once, but ready only when everything has been read; it takes the
-// lease, answers who is known alone, and leaves nothing.
+// A replica is alive at once, but ready only after everything has been read; it takes the lease,
+// answers authenticated callers only, and leaves nothing behind.
 func TestRun(t *testing.T) {
 	api := serve(t, "batchjobs")
 	c := service.Config{
@@ -188,13 +188,13 @@ func TestRun(t *testing.T) {
 		t.Error(err)
 	}
 	if code, text := get(t, face+"/external/v1/namespaces/lab/testbeds"); code != http.StatusUnauthorized || !strings.Contains(text, "token") {
-		t.Errorf("a stranger is told %d %s", code, text)
+		t.Errorf("unauthenticated caller: got %d %s", code, text)
 	}
 	if got, want := <-api.leases, "lab/spazio-testbed"; got != want {
 		t.Errorf("lease %s, want %s", got, want)
 	}
 	if families, err := s.Registry().Gather(); err != nil || len(families) == 0 {
-		t.Errorf("%d metrics of its own, %v", len(families), err)
+		t.Errorf("got %d metrics of its own, %v", len(families), err)
 	}
 
 	addresses := []string{s.MetricsAddr().String(), s.ExternalAddr().String()}

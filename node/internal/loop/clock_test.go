@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// clocks are a steady and a wall clock that a test sets against each other.
+// clocks are a monotonic and a wall clock that a test sets independently.
 type clocks struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -39,9 +39,8 @@ func (c *clocks) step(d time.Duration) {
 	c.ahead += d
 }
 
-// TestClockSteps: the pipeline never hears of the wall clock's steps, the
-// schedulers see it in their reports, and what may have been a suspend costs one
-// sample.
+// TestClockSteps: steps of the wall clock do not reach the pipeline; schedulers see the new time in
+// reports, and a possible suspend costs one sample.
 func TestClockSteps(t *testing.T) {
 	c := &clocks{now: time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)}
 	r := &running{
@@ -77,7 +76,7 @@ func TestClockSteps(t *testing.T) {
 	}
 	c.step(-jump)
 	r.until("after the step back", near(1))
-	c.step(time.Second / 2) // as a slewed clock might at most
+	c.step(time.Second / 2) // the most that a slewed clock moves
 	r.until("after a small step", near(1))
 	if n := jumps(); n != 1 {
 		t.Errorf("%v samples dropped in all, want 1", n)
@@ -86,7 +85,7 @@ func TestClockSteps(t *testing.T) {
 		t.Errorf("%v steps counted, want 2", n)
 	}
 	intervals.Range(func(d, _ any) bool {
-		// deliver looks at the clock, too, so that some are two periods.
+		// deliver reads the clock, too, so some intervals are two periods long.
 		if d := d.(time.Duration); d <= 0 || d > time.Minute {
 			t.Errorf("an interval of %v reached the sampler", d)
 		}
@@ -94,8 +93,8 @@ func TestClockSteps(t *testing.T) {
 	})
 }
 
-// TestReportsHaveTheWallTime: with no clocks given a report's time is that of
-// the machine, and without a monotonic reading, so that it can be stored.
+// TestReportsHaveTheWallTime: without configured clocks a report carries the machine's wall time,
+// without a monotonic reading, so that it can be stored.
 func TestReportsHaveTheWallTime(t *testing.T) {
 	reports := make(chan agent.Report, 10000)
 	d := loop.New(loop.Config{

@@ -10,7 +10,7 @@ import (
 )
 
 // maxBound bounds the notices that wait, and the pods with churn; more in one period
-// are churn alone, whoever they are about.
+// count as churn only, whichever pods they concern.
 const maxBound = 64
 
 // pending is what waits for the pipeline: of each kind the newest.

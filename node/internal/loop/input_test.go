@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node/internal/loop"
 )
 
-// countingClock tells each reading of it.
+// countingClock sends each reading to a channel.
 func countingClock(readings chan<- time.Time) func() time.Time {
 	clock := fastClock()
 	return func() time.Time {
@@ -21,9 +21,9 @@ func countingClock(readings chan<- time.Time) func() time.Time {
 	}
 }
 
-// TestMailWaitsForNoTick: what comes while a sample is taken holds nobody up, and reaches
-// the pipeline behind the sample though no tick follows.
-func TestMailWaitsForNoTick(t *testing.T) {
+// TestInputWaitsForNoTick: input that arrives during a sample blocks no caller, and reaches the
+// pipeline after the sample although no tick follows.
+func TestInputWaitsForNoTick(t *testing.T) {
 	r := &running{t: t, pods: newFakePods()}
 	readings, sampling, finish := make(chan time.Time, 10), make(chan struct{}), make(chan struct{})
 	sampler := &fakeSampler{probe: func(time.Time) { close(sampling); <-finish }}
@@ -35,15 +35,15 @@ func TestMailWaitsForNoTick(t *testing.T) {
 	r.Bound(agent.Bind{Pod: 1})
 	select {
 	case <-readings:
-		t.Fatal("mail was delivered in the middle of a sample")
+		t.Fatal("input was dispatched in the middle of a sample")
 	default:
 	}
 	close(finish)
 	<-readings // the delivery's
 }
 
-// TestMailFromWithin: who hears a report may bring mail, which is delivered thereafter.
-func TestMailFromWithin(t *testing.T) {
+// TestInputFromWithin: a callback of a report may pass input, which is dispatched afterwards.
+func TestInputFromWithin(t *testing.T) {
 	r := &running{t: t, pods: newFakePods()}
 	readings := make(chan time.Time, 10)
 	var read atomic.Int32
@@ -57,18 +57,18 @@ func TestMailFromWithin(t *testing.T) {
 				before := read.Load()
 				r.Bound(agent.Bind{Pod: 1})
 				if read.Load() != before {
-					t.Error("mail was delivered in the middle of a report")
+					t.Error("input was dispatched in the middle of a report")
 				}
 			})
 		},
 	})
 	<-readings // the sample's
-	<-readings // the delivery's
+	<-readings // the dispatch's
 }
 
-// TestAllMailIsDelivered: whoever brings mail at the same time, none of it is left for a
-// tick that does not come.
-func TestAllMailIsDelivered(t *testing.T) {
+// TestAllInputIsDispatched: whichever callers pass input concurrently, none of it is left for a tick
+// that does not come.
+func TestAllInputIsDispatched(t *testing.T) {
 	r := &running{t: t, pods: newFakePods()}
 	r.run(loop.Config{Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: time.Hour, Now: fastClock()})
 	var askers sync.WaitGroup
@@ -84,9 +84,9 @@ func TestAllMailIsDelivered(t *testing.T) {
 	askers.Wait()
 }
 
-// TestMailDuringADelivery: who brings mail delivers also what comes meanwhile, for no tick
-// follows.
-func TestMailDuringADelivery(t *testing.T) {
+// TestInputDuringADispatch: a caller that dispatches its input also dispatches what arrives meanwhile,
+// since no tick follows.
+func TestInputDuringADispatch(t *testing.T) {
 	r := &running{t: t, pods: newFakePods()}
 	readings := make(chan time.Time, 10)
 	clock := countingClock(readings)
@@ -104,15 +104,15 @@ func TestMailDuringADelivery(t *testing.T) {
 	if _, err := r.Why(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	<-readings // the question's
+	<-readings // the query's
 	delivers.Store(true)
 	r.Bound(agent.Bind{Pod: 2})
-	<-readings // its delivery's
-	<-readings // that of what came meanwhile
+	<-readings // its dispatch's
+	<-readings // that of the later input
 }
 
-// TestMailAfterTheEnd: what comes when Run has returned reaches nothing of it.
-func TestMailAfterTheEnd(t *testing.T) {
+// TestInputAfterTheEnd: input that arrives after Run has returned is ignored.
+func TestInputAfterTheEnd(t *testing.T) {
 	readings := make(chan time.Time, 10)
 	l := loop.New(loop.Config{
 		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: newFakePods(), Period: time.Hour, Now: countingClock(readings),
@@ -128,7 +128,7 @@ func TestMailAfterTheEnd(t *testing.T) {
 	l.Bound(agent.Bind{Pod: 1})
 	select {
 	case <-readings:
-		t.Error("mail was delivered when Run had returned")
+		t.Error("input was dispatched when Run had returned")
 	default:
 	}
 }

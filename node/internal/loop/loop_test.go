@@ -39,12 +39,12 @@ func newPipeline(t *testing.T) *agent.Pipeline {
 	return p
 }
 
-// fakeSampler returns the same values, or an error, until told otherwise.
+// fakeSampler returns the same values or the same error until a test changes them.
 type fakeSampler struct {
 	mu    sync.Mutex
 	err   error
 	delay time.Duration
-	// probe, if set, gets the time of each sample.
+	// probe, if set, is called with the time of each sample.
 	probe func(at time.Time)
 }
 
@@ -73,7 +73,7 @@ func (s *fakeSampler) slow(delay time.Duration) {
 	s.delay = delay
 }
 
-// fakePods hands over what a test sends.
+// fakePods is a pod source that sends the events of a test.
 type fakePods struct {
 	events chan telemetry.PodEvent
 	err    error
@@ -99,8 +99,8 @@ func (p *fakePods) Run(ctx context.Context, notify func(telemetry.PodEvent)) err
 	}
 }
 
-// fastClock advances whenever it is read, so that the seconds of a churn window or a
-// block of samples pass in no more than their ticks.
+// fastClock advances at each reading, so that the seconds of a churn window or a block of samples pass
+// within a few ticks.
 func fastClock() func() time.Time {
 	var mu sync.Mutex
 	now := time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -142,7 +142,7 @@ func start(t *testing.T) *running {
 	return r
 }
 
-// run runs a loop of the config until the test ends.
+// run runs a loop with the config until the test ends.
 func (r *running) run(c loop.Config) {
 	r.t.Helper()
 	t := r.t
@@ -159,7 +159,7 @@ func (r *running) run(c loop.Config) {
 	})
 }
 
-// until returns the first report from now on that fits.
+// until returns the next report that satisfies the condition.
 func (r *running) until(what string, fits func(agent.Report) bool) agent.Report {
 	r.t.Helper()
 	deadline := time.After(5 * time.Minute)
@@ -170,7 +170,7 @@ func (r *running) until(what string, fits func(agent.Report) bool) agent.Report 
 				return report
 			}
 		case <-deadline:
-			r.t.Fatalf("waited in vain for a report: %s", what)
+			r.t.Fatalf("timed out waiting for a report: %s", what)
 		}
 	}
 }
@@ -196,9 +196,9 @@ func TestLoopReports(t *testing.T) {
 	}
 }
 
-// TestReportsTellWhenTheirSampleWasTaken: a report that pods caused is as old as
-// the sample before them.
-func TestReportsTellWhenTheirSampleWasTaken(t *testing.T) {
+// TestReportsCarryTheirSampleTime: a report that a change of pods caused has the time of the sample
+// before the change.
+func TestReportsCarryTheirSampleTime(t *testing.T) {
 	type dated struct {
 		agent.Report
 		sampled time.Time
@@ -208,7 +208,7 @@ func TestReportsTellWhenTheirSampleWasTaken(t *testing.T) {
 	before := time.Now()
 	r.run(loop.Config{
 		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods,
-		Period: time.Hour, Now: fastClock(), // one sample is all there will be
+		Period: time.Hour, Now: fastClock(), // the loop takes a single sample
 		OnReport: func(report agent.Report, sampled time.Time) { reports <- dated{report, sampled} },
 	})
 	first := <-reports
@@ -223,7 +223,7 @@ func TestReportsTellWhenTheirSampleWasTaken(t *testing.T) {
 				t.Errorf("a report of %d pods is of a sample at %v, want %v", len(next.Pods), next.sampled, first.sampled)
 			}
 			return
-		default: // too soon after the first
+		default: // too soon after the first report
 		}
 	}
 }
@@ -241,7 +241,7 @@ func TestLoopCountsPods(t *testing.T) {
 	r.until("no pods", func(report agent.Report) bool { return len(report.Pods) == 0 })
 }
 
-func TestLoopHearsChurn(t *testing.T) {
+func TestLoopReportsChurn(t *testing.T) {
 	r := start(t)
 	churning := func(report agent.Report) bool { return report.Flags.Churn }
 	quiet := func(report agent.Report) bool { return !report.Flags.Churn }
@@ -254,24 +254,24 @@ func TestLoopHearsChurn(t *testing.T) {
 	r.until("churn by a notice", churning)
 	r.until("its end", quiet)
 
-	// A pod that runs already starts nothing.
+	// A pod that already runs is no start.
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods("0a1b2c3d-1111-2222")}
 	r.until("the pod", func(report agent.Report) bool { return len(report.Pods) == 1 })
 	r.Bound(agent.Bind{Pod: pod, InitsKnown: true})
 	for range 5 {
 		if report := r.until("any", func(agent.Report) bool { return true }); report.Flags.Churn {
-			t.Fatal("a pod that runs was taken for a start")
+			t.Fatal("a running pod was counted as a start")
 		}
 	}
 }
 
-// TestLoopHoldsPodsInInit: a pod counts from its first container to its end, and
-// what the notice says of init containers reaches the pipeline.
+// TestLoopHoldsPodsInInit: a pod counts from its first container to its end, and the notice's init
+// containers reach the pipeline.
 func TestLoopHoldsPodsInInit(t *testing.T) {
 	r := start(t)
 	const uid, otherUID = "0a1b2c3d-1111-2222", "fa1b2c3d-1111-2222"
-	// A pod that the first event shows running is taken to run for long. Events
-	// that come together are one, so the first is waited for.
+	// A pod that the first event shows running is assumed to have run for long. The source merges
+	// events that arrive together, so the test waits for the first.
 	other := telemetry.RunningPods(otherUID)
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: other}
 	r.until("the other pod", func(report agent.Report) bool { return len(report.Pods) == 1 })
@@ -299,7 +299,7 @@ func TestLoopHoldsPodsInInit(t *testing.T) {
 	r.until("its end", func(report agent.Report) bool { return len(report.Pods) == 1 })
 }
 
-// TestLoopResizes plugs cores in: a pod takes a smaller share of them.
+// TestLoopResizes adds cores: a pod then takes a smaller share of them.
 func TestLoopResizes(t *testing.T) {
 	r := &running{t: t, sampler: &fakeSampler{}, pods: newFakePods(), reports: make(chan agent.Report, 10000)}
 	pipeline := newPipeline(t)
@@ -322,7 +322,7 @@ func TestLoopResizes(t *testing.T) {
 	r.until("a quarter of the cost", func(report agent.Report) bool { return report.Channels[0].Cost == before/4 })
 }
 
-func TestLoopTakesFleet(t *testing.T) {
+func TestLoopUsesFleetModel(t *testing.T) {
 	r := start(t)
 	before := r.until("the prior's cost", func(report agent.Report) bool { return report.Channels[0].Cost > 0 })
 	r.SetFleet(agent.Fleet{Schema: "another", Nodes: 3})
@@ -382,9 +382,8 @@ func TestWhyBeforeAndAfter(t *testing.T) {
 	}
 }
 
-// TestLoopTellsWhenItIsSlow makes reading the machine take longer than the
-// period allows, then not.
-func TestLoopTellsWhenItIsSlow(t *testing.T) {
+// TestLoopReportsSlowSampling makes a sample take longer than the period allows, then lets it recover.
+func TestLoopReportsSlowSampling(t *testing.T) {
 	r := &running{t: t, sampler: &fakeSampler{}, pods: newFakePods(), metrics: prometheus.NewRegistry()}
 	metrics, err := loop.NewMetrics(r.metrics, r.pods)
 	if err != nil {
@@ -397,7 +396,7 @@ func TestLoopTellsWhenItIsSlow(t *testing.T) {
 		Period: 20 * time.Millisecond, Watch: 200 * time.Millisecond, Spent: loop.ReadSpent,
 		Logger: slog.New(slog.NewTextHandler(&lines, nil)),
 	})
-	waitFor(t, "the loss", func() bool { return strings.Contains(lines.String(), "can't keep their rate") })
+	waitFor(t, "the log line of the lost rate", func() bool { return strings.Contains(lines.String(), "can't keep their rate") })
 	waitFor(t, "its metric", func() bool { return r.counter("spazio_agent_sample_rate_held") == 0 })
 	if n := r.counter("spazio_agent_ticks_missed_total"); n == 0 {
 		t.Error("no tick was missed")
@@ -417,13 +416,12 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
 
-// counter returns a counter's or a gauge's value by the values of its labels, which are in
-// the order of their names.
+// counter returns a counter's or a gauge's value by its label values, in the order of the label names.
 func (r *running) counter(name string, labels ...string) float64 {
 	r.t.Helper()
 	families, err := r.metrics.Gather()
@@ -460,34 +458,34 @@ func TestLoopFailsWithItsPodSource(t *testing.T) {
 	}
 }
 
-// TestLoopLeavesPlaceholdersOut: what they do is neither churn nor counted, and one that was
-// counted before anybody named it no longer is.
+// TestLoopLeavesPlaceholdersOut: placeholder pods cause no churn and are not counted, and one that was
+// counted before it was named is removed.
 func TestLoopLeavesPlaceholdersOut(t *testing.T) {
 	r := start(t)
 	const uid, other, placeholder, late = "0a1b2c3d-1111-2222", "1a1b2c3d-1111-2222", "2a1b2c3d-1111-2222", "3a1b2c3d-1111-2222"
 	key := func(uid string) reserve.PodKey { return reserve.KeyOf(uid) }
-	// Pods that the first event shows are taken to run for long: they are no start.
+	// Pods in the first event are assumed to have run for long: they cause no churn.
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, other)}
 	r.until("the pods", func(report agent.Report) bool { return len(report.Pods) == 2 })
 	r.SetPlaceholders([]reserve.PodKey{key(placeholder)})
 	r.pods.events <- telemetry.PodEvent{Churn: true, Churned: []string{placeholder}}
 	r.pods.events <- telemetry.PodEvent{Churn: true, Churned: []string{placeholder, placeholder}, Changed: true, Pods: telemetry.RunningPods(uid, other, placeholder)}
 	r.pods.events <- telemetry.PodEvent{Churn: true, Churned: []string{placeholder}, Changed: true, Pods: telemetry.RunningPods(uid, other)}
-	// The last of them has been heard when the other pod has gone.
+	// Its last event has been processed once the other pod is gone.
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, placeholder)}
 	r.until("the other pod's end", func(report agent.Report) bool {
 		if report.Flags.Churn || slices.Contains(report.Pods, key(placeholder)) {
-			t.Errorf("a placeholder was taken for a pod: %+v", report)
+			t.Errorf("a placeholder was counted as a pod: %+v", report)
 		}
 		return len(report.Pods) == 1
 	})
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, placeholder, late)}
-	r.until("a pod that nobody has named", func(report agent.Report) bool { return len(report.Pods) == 2 })
+	r.until("a pod that no notice has named", func(report agent.Report) bool { return len(report.Pods) == 2 })
 	r.SetPlaceholders([]reserve.PodKey{key(placeholder), key(late)})
-	r.until("that it is named", func(report agent.Report) bool { return len(report.Pods) == 1 && !report.Flags.Churn })
+	r.until("the notice that names it", func(report agent.Report) bool { return len(report.Pods) == 1 && !report.Flags.Churn })
 
-	// Churn of a pod beside a placeholder's, of one that the source does not know, and of too
-	// many to remember, is churn.
+	// Churn of a pod beside a placeholder, of one unknown to the source, and of more placeholders than
+	// the loop remembers, remains churn.
 	many := slices.Repeat([]string{placeholder}, 100)
 	for _, churned := range [][]string{{placeholder, uid}, nil, many} {
 		r.until("quiet", func(report agent.Report) bool { return !report.Flags.Churn })

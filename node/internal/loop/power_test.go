@@ -11,8 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// counters are an idle machine's, which say how many samples there were between two
-// readings of them.
+// counters is an idle machine's source of energy, which counts the samples between two readings.
 type counters struct {
 	samples int // since the last reading
 	between chan int
@@ -41,7 +40,7 @@ func (*counters) ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error {
 	return nil
 }
 
-// TestLoopMeasuresPower behind each tenth sample.
+// TestLoopMeasuresPower after each tenth sample.
 func TestLoopMeasuresPower(t *testing.T) {
 	c := &counters{between: make(chan int, 8)}
 	sampler := &fakeSampler{probe: func(time.Time) { c.samples++ }}

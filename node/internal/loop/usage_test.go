@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// meter has one reading at each sample, and fails at every second.
+// meter has one reading per sample; every second one fails.
 type meter struct{ reads int }
 
 func (m *meter) Observe(time.Time, []telemetry.Pod) {}
@@ -35,7 +35,7 @@ func (m *meter) ReadTo(dst *telemetry.Usage, _ time.Time) error {
 	return nil
 }
 
-// TestLoopReadsUsage behind each sample, and passes the readings on.
+// TestLoopReadsUsage after each sample, and passes the readings on.
 func TestLoopReadsUsage(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	metrics, err := loop.NewUsageMetrics(registry)
@@ -77,7 +77,7 @@ func TestLoopReadsUsage(t *testing.T) {
 	}
 }
 
-// largePods is a meter of pods with so much memory and so high a peak.
+// largePods is a meter of pods with a given memory and peak.
 type largePods struct{ memory, peak uint64 }
 
 func (largePods) Observe(time.Time, []telemetry.Pod) {}
@@ -87,8 +87,8 @@ func (l largePods) ReadTo(dst *telemetry.Usage, _ time.Time) error {
 	return nil
 }
 
-// TestMemoryIsTheMachines: a pod holds no more than the 16 GiB that there are, nor has it ever.
-func TestMemoryIsTheMachines(t *testing.T) {
+// TestMemoryIsBoundedByTheMachine: a pod's memory and its peak are at most the machine's 16 GiB.
+func TestMemoryIsBoundedByTheMachine(t *testing.T) {
 	for _, tc := range []struct {
 		memory, peak uint64
 		want         agent.PodReading
@@ -114,12 +114,12 @@ func TestMemoryIsTheMachines(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if logged := strings.Contains(log.String(), "more than the 17179869184 bytes of the machine"); logged != tc.want.NoMemory {
-			t.Errorf("%d bytes logged: %v", tc.memory, logged)
+			t.Errorf("%d bytes: got logged %v", tc.memory, logged)
 		}
 	}
 }
 
-// sick is a pod source with its health.
+// sick is a pod source with a configurable health.
 type sick struct {
 	*fakePods
 	mu  sync.Mutex
@@ -147,12 +147,11 @@ func TestPodSourceHealthIsAMetric(t *testing.T) {
 	}
 	taken := prometheus.WrapRegistererWith(prometheus.Labels{"of": "another"}, registry)
 	if _, err := loop.NewMetrics(taken, source); err == nil {
-		t.Error("the names are taken by others of other labels, and nobody says so")
+		t.Error("metrics registered under the same names with other labels, without an error")
 	}
 }
 
-// TestLostSamplesAreRecorded each, and a line in the log is about the first of a
-// series.
+// TestLostSamplesAreRecorded, each of them; the log has one line for the first of a series.
 func TestLostSamplesAreRecorded(t *testing.T) {
 	broken := errors.New("broken")
 	sampler, log, registry, pipeline := &fakeSampler{err: broken}, &transporttest.Output{}, prometheus.NewRegistry(), newPipeline(t)

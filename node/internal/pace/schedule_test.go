@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/node/internal/pace"
 )
 
-// Ten ticks come at all phases of their period, at most 1.2 and at least .8
-// periods apart, and on the average once a period.
+// Ten ticks cover all phases of their period, are between 0.8 and 1.2 periods apart, and average one
+// period.
 func TestTicksComeAtAllPhases(t *testing.T) {
 	const period = 100 * time.Millisecond
 	p := pace.Schedule{Period: period}
@@ -37,7 +37,7 @@ func TestTicksComeAtAllPhases(t *testing.T) {
 	}
 }
 
-// Who is late loses the ticks in between and keeps the phases.
+// A late caller skips the missed ticks and keeps the phases.
 func TestLateTicksAreLost(t *testing.T) {
 	const period = 100 * time.Millisecond
 	punctual, late := pace.Schedule{Period: period}, pace.Schedule{Period: period}
@@ -57,8 +57,8 @@ func TestLateTicksAreLost(t *testing.T) {
 	}
 }
 
-// A tick that is due just now is not the next one.
-func TestNextIsAhead(t *testing.T) {
+// A tick that is due now is not the next one.
+func TestNextIsLater(t *testing.T) {
 	const period = 100 * time.Millisecond
 	for n := range 20 {
 		s := pace.Schedule{Period: period}

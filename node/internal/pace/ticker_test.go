@@ -36,7 +36,7 @@ func TestTickerTicksUntilStopped(t *testing.T) {
 	<-ended
 }
 
-// TestStopWaitsForTheTick: who stops a ticker may take away what its ticks use.
+// TestStopWaitsForTheTick: after Stop a caller may free what the ticks use.
 func TestStopWaitsForTheTick(t *testing.T) {
 	ticker, err := pace.NewTicker(time.Millisecond)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestStopWaitsForTheTick(t *testing.T) {
 	go ticker.Run(func() {
 		select {
 		case began <- struct{}{}:
-		default: // one more, before Stop
+		default: // one more before Stop
 		}
 		<-finish
 		done.Store(true)

@@ -45,7 +45,7 @@ func TestTimerSendsWhenItWasSetToLast(t *testing.T) {
 	}
 }
 
-// TestTimerPutOff: the time that it was set to first passes in silence.
+// TestTimerPutOff: a timer that was postponed does not fire at its first time.
 func TestTimerPutOff(t *testing.T) {
 	timer, err := pace.NewTimer()
 	if err != nil {
@@ -57,7 +57,7 @@ func TestTimerPutOff(t *testing.T) {
 		began := time.Now()
 		timer.Reset(soon)
 		timer.Reset(later)
-		inTime := time.Since(began) < soon // else it may have sent in between
+		inTime := time.Since(began) < soon // otherwise the timer may have fired in between
 		<-timer.C
 		if took := time.Since(began); inTime && took < later {
 			t.Errorf("sent after %v, want %v", took, later)

@@ -29,7 +29,7 @@ func ExampleWatchdog() {
 	// 10.0 Hz over 10s: held true, changed true
 }
 
-// TestWatchdogAfterAStall: samples that all stop are told of when they go on.
+// TestWatchdogAfterAStall: a complete stall of samples is reported when they resume.
 func TestWatchdogAfterAStall(t *testing.T) {
 	at := time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 	w := pace.NewWatchdog(100*time.Millisecond, 10*time.Second)

@@ -21,11 +21,11 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// faulty is a machine whose source can do more wrong.
+// faulty is a machine whose source has more faults.
 type faulty struct {
 	*machine
-	twice  bool // a zone is shown two times
-	still  bool // counters stand
+	twice  bool // a zone appears twice
+	still  bool // counters stand still
 	period time.Duration
 }
 
@@ -44,7 +44,7 @@ func (f *faulty) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, e
 	return dst, err
 }
 
-// everyLoad shows the meter what the machine takes at all of them.
+// everyLoad shows the meter the machine's power at every load.
 func (m *machine) everyLoad(p *power.Meter) {
 	for i := range 50 {
 		m.system = float64(i%5) * .999
@@ -53,7 +53,7 @@ func (m *machine) everyLoad(p *power.Meter) {
 	m.system = 0
 }
 
-// TestZonesLostTogether: each of them is counted, and the next power says that some was lost.
+// TestZonesLostTogether: each lost zone is counted, and the next power is marked incomplete.
 func TestZonesLostTogether(t *testing.T) {
 	m := newMachine()
 	m.zones, m.dramThere = 1, true
@@ -61,36 +61,36 @@ func TestZonesLostTogether(t *testing.T) {
 	m.everyLoad(p)
 	m.joules, m.dram = 1, 1
 	m.seconds(p, 1)
-	last, told, _ := m.seconds(p, 1)
-	if want := energy.Partial | energy.Gap; !told || last.Flags != want {
-		t.Errorf("told %v, flags %v, want %v", told, last.Flags, want)
+	last, reported, _ := m.seconds(p, 1)
+	if want := energy.Partial | energy.Gap; !reported || last.Flags != want {
+		t.Errorf("reported %v, flags %v, want %v", reported, last.Flags, want)
 	}
 	if all := series(t, p); all["refused_total{cause=backwards}"] != 2 {
 		t.Errorf("%v", all)
 	}
 }
 
-// TestReadingsThatAreNone: a source that shows a zone twice is no power, and is counted; what
-// was read before and after it stands.
-func TestReadingsThatAreNone(t *testing.T) {
+// TestInvalidReadings: a reading with the same zone twice yields no power and is counted; the readings
+// before and after it are used.
+func TestInvalidReadings(t *testing.T) {
 	f := &faulty{machine: newMachine()}
 	p := power.New(power.Config{Source: f, CPU: f})
 	f.everyLoad(p)
 	f.twice = true
-	if last, told, _ := f.seconds(p, 3); told {
-		t.Errorf("told %+v", last)
+	if last, reported, _ := f.seconds(p, 3); reported {
+		t.Errorf("reported %+v", last)
 	}
 	f.twice = false
-	last, told, _ := f.seconds(p, 1)
-	if !told || last.Flags&energy.Gap == 0 || !(near(last.Watts, 40, 1e-3)) {
-		t.Errorf("told %v %+v", told, last)
+	last, reported, _ := f.seconds(p, 1)
+	if !reported || last.Flags&energy.Gap == 0 || !(near(last.Watts, 40, 1e-3)) {
+		t.Errorf("reported %v %+v", reported, last)
 	}
 	if all := series(t, p); all["refused_total{cause=malformed}"] != 3 {
 		t.Errorf("%v", all)
 	}
 }
 
-// TestNoTimeBetweenReadings: two looks at one moment tell no power, and no pods.
+// TestNoTimeBetweenReadings: two readings at the same moment yield neither power nor usage of pods.
 func TestNoTimeBetweenReadings(t *testing.T) {
 	m := newMachine()
 	p := power.New(power.Config{Source: m, CPU: m, Pods: time.Nanosecond})
@@ -106,9 +106,9 @@ func TestNoTimeBetweenReadings(t *testing.T) {
 	}
 }
 
-// TestCPUTimesThatCannotBeRead are counted each time, those of single pods at each look, and
-// the energy meanwhile is in the next power.
-func TestCPUTimesThatCannotBeRead(t *testing.T) {
+// TestUnreadableCPUTimes: each failed read of CPU times is counted, single pods' ones per pass over the
+// pods, and the energy meanwhile is part of the next power.
+func TestUnreadableCPUTimes(t *testing.T) {
 	m := newMachine()
 	p := m.meter(energy.Split{})
 	m.everyLoad(p)
@@ -120,8 +120,8 @@ func TestCPUTimesThatCannotBeRead(t *testing.T) {
 	m.cpuErr = errors.New("no /proc")
 	m.seconds(p, 11)
 	m.cpuErr = nil
-	if last, told, _ := m.seconds(p, 1); !told || !near(last.Watts, 60, 1e-3) || !near(last.Busy, 1, 1e-6) {
-		t.Errorf("told %v %+v", told, last)
+	if last, reported, _ := m.seconds(p, 1); !reported || !near(last.Watts, 60, 1e-3) || !near(last.Busy, 1, 1e-6) {
+		t.Errorf("reported %v %+v", reported, last)
 	}
 	m.failed = []error{errors.New("a pod's")}
 	m.seconds(p, 15)
@@ -130,23 +130,24 @@ func TestCPUTimesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestSlowSource: its last power stands for three of its periods, and no longer.
+// TestSlowSource: the last power of a source is valid for three of its periods, and no longer.
 func TestSlowSource(t *testing.T) {
 	f := &faulty{machine: newMachine(), period: 10 * time.Second}
 	p := power.New(power.Config{Source: f, CPU: f})
 	f.everyLoad(p)
 	f.seconds(p, 1)
 	f.err = errors.New("no answer")
-	if last, told, _ := f.seconds(p, 30); told {
+	if last, reported, _ := f.seconds(p, 30); reported {
 		t.Errorf("after three periods %+v", last)
 	}
-	if last, told, _ := f.seconds(p, 1); !told || last.Known() {
-		t.Errorf("after more: told %v %+v", told, last)
+	if last, reported, _ := f.seconds(p, 1); !reported || last.Known() {
+		t.Errorf("after more: reported %v %+v", reported, last)
 	}
 }
 
-// TestDoubtOfAPower is that of its joules by the time in which they were taken.
-func TestDoubtOfAPower(t *testing.T) {
+// TestUncertaintyOfAPower: a power's uncertainty is its joules' by the time over which they were
+// measured.
+func TestUncertaintyOfAPower(t *testing.T) {
 	m := newMachine()
 	m.step = 2500 * time.Millisecond
 	p := power.New(power.Config{Source: m, CPU: m, Meter: energy.MeterConfig{Jitter: 100 * time.Millisecond}})
@@ -158,67 +159,68 @@ func TestDoubtOfAPower(t *testing.T) {
 	}
 }
 
-// TestNameplate: a modelled power begins with it, a measured one knows nothing yet, and one
-// that is none is as good as none.
+// TestNameplate: a modelled power begins with the nameplate curve, a measured one without a curve, and
+// an invalid curve is ignored.
 func TestNameplate(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		quality   energy.Quality
 		nameplate energy.CurveConfig
 		meter     energy.MeterConfig
-		told      bool
+		reported  bool
 	}{
 		{"modelled", energy.Modelled, energy.CurveConfig{Idle: 40, Max: 120}, energy.MeterConfig{}, true},
 		{"measured", energy.Measured, energy.CurveConfig{Idle: 40, Max: 120}, energy.MeterConfig{}, false},
-		{"upside down", energy.Modelled, energy.CurveConfig{Idle: 120, Max: 40}, energy.MeterConfig{}, false},
-		{"of a meter that is none", energy.Modelled, energy.CurveConfig{Idle: 40, Max: 120}, energy.MeterConfig{Jitter: -1}, true},
+		{"maximum below idle", energy.Modelled, energy.CurveConfig{Idle: 120, Max: 40}, energy.MeterConfig{}, false},
+		{"invalid meter config", energy.Modelled, energy.CurveConfig{Idle: 40, Max: 120}, energy.MeterConfig{Jitter: -1}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMachine()
 			m.quality, m.system = test.quality, 1
 			p := power.New(power.Config{Source: m, CPU: m, Nameplate: test.nameplate, Meter: test.meter})
-			last, told, _ := m.seconds(p, 2)
-			if told != test.told || told && (last.Idle != 40 || last.Max != 120 || !near(last.Marginal, 20, 1e-9) || !near(last.Watts, 60, 1e-3)) {
-				t.Errorf("told %v %+v", told, last)
+			last, reported, _ := m.seconds(p, 2)
+			if reported != test.reported || reported && (last.Idle != 40 || last.Max != 120 || !near(last.Marginal, 20, 1e-9) || !near(last.Watts, 60, 1e-3)) {
+				t.Errorf("reported %v %+v", reported, last)
 			}
 		})
 	}
 }
 
-// TestIdleUnknown: as long as the idle power was not known in all of a window, pods are
-// charged by the ratio, and the power says so.
+// TestIdleUnknown: while the idle power was unknown in part of a window, pods are charged by the ratio
+// rule, and the power carries that flag.
 func TestIdleUnknown(t *testing.T) {
 	m := newMachine()
 	p := m.meter(energy.Split{})
 	m.pods[podA] = &pod{cores: 2}
-	m.seconds(p, 6) // a look, five intervals, a look
+	m.seconds(p, 6) // a pass over the pods, five intervals, another pass
 	m.pods[podA].cores = 0
-	// The fifth interval without load makes the idle power known, the last before a look.
+	// The fifth interval without load makes the idle power known, the last one before a pass.
 	m.seconds(p, 5)
-	if last, told, _ := m.seconds(p, 1); !told || last.Flags&energy.RatioSplit == 0 {
-		t.Errorf("idle unknown at first: told %v %+v", told, last)
+	if last, reported, _ := m.seconds(p, 1); !reported || last.Flags&energy.RatioSplit == 0 {
+		t.Errorf("idle unknown at first: reported %v %+v", reported, last)
 	}
 	m.seconds(p, 4)
-	if last, told, _ := m.seconds(p, 1); !told || last.Flags&energy.RatioSplit != 0 {
-		t.Errorf("idle known: told %v %+v", told, last)
+	if last, reported, _ := m.seconds(p, 1); !reported || last.Flags&energy.RatioSplit != 0 {
+		t.Errorf("idle known: reported %v %+v", reported, last)
 	}
-	// A window of which nothing was read is charged to nobody, by no rule.
+	// The energy of a window without readings is charged to no pod, by no rule.
 	m.err = errors.New("dark")
 	m.seconds(p, 10)
 	m.err = nil
-	if last, told, _ := m.seconds(p, 1); !told || last.Flags&energy.RatioSplit != 0 {
-		t.Errorf("after the dark: told %v %+v", told, last)
+	if last, reported, _ := m.seconds(p, 1); !reported || last.Flags&energy.RatioSplit != 0 {
+		t.Errorf("after the outage: reported %v %+v", reported, last)
 	}
 }
 
-// TestNoEnergyInAWindow leaves what pods were charged, and its doubt, as they were.
+// TestNoEnergyInAWindow: a window without energy leaves the pods' charges and their uncertainty
+// unchanged.
 func TestNoEnergyInAWindow(t *testing.T) {
 	f := &faulty{machine: newMachine()}
 	p := power.New(power.Config{Source: f, CPU: f})
 	f.everyLoad(p)
 	f.pods[podA] = &pod{cores: 1}
 	f.still = true
-	f.seconds(p, 6) // of which the first is a reset
+	f.seconds(p, 6) // the first of which is a reset
 	label := "{pod_name=,pod_namespace=,pod_uid=" + podA + "}"
 	before := series(t, p)
 	f.seconds(p, 10)
@@ -230,7 +232,8 @@ func TestNoEnergyInAWindow(t *testing.T) {
 	}
 }
 
-// TestWindowOfTwoSources is told by nobody; that after it is.
+// TestWindowOfTwoSources: a window in which the source changed reports no usage of pods; the next one
+// does.
 func TestWindowOfTwoSources(t *testing.T) {
 	m := newMachine()
 	var log bytes.Buffer
@@ -252,8 +255,8 @@ func TestWindowOfTwoSources(t *testing.T) {
 	}
 }
 
-// TestPodsAreToldByKey, one of each, and those of the first look in no window.
-func TestPodsAreToldByKey(t *testing.T) {
+// TestPodsAreSortedByKey, once each; pods of the first pass are in no window.
+func TestPodsAreSortedByKey(t *testing.T) {
 	m := newMachine()
 	m.cores = 8
 	for i := range 20 {
@@ -262,7 +265,7 @@ func TestPodsAreToldByKey(t *testing.T) {
 	m.pods[podA], m.pods[strings.ToUpper(podA)] = &pod{cores: .2}, &pod{cores: .3}
 	p := m.meter(energy.Split{})
 	if found := p.Measure(m.at); found.HasPods || sum(series(t, p), "pod_joules_total") != 0 {
-		t.Errorf("at the first look %+v", found)
+		t.Errorf("first pass: got %+v", found)
 	}
 	var found power.Measurement
 	for !found.HasPods {
@@ -270,7 +273,7 @@ func TestPodsAreToldByKey(t *testing.T) {
 		found = p.Measure(m.at)
 	}
 	if len(found.Pods) != 21 {
-		t.Errorf("%d pods of 21", len(found.Pods))
+		t.Errorf("got %d pods, want 21", len(found.Pods))
 	}
 	if !slices.IsSortedFunc(found.Pods, func(a, b agent.PodPower) int {
 		if a.Pod < b.Pod {
@@ -278,16 +281,16 @@ func TestPodsAreToldByKey(t *testing.T) {
 		}
 		return 1
 	}) {
-		t.Errorf("not by key, or one twice: %v", found.Pods)
+		t.Errorf("pods not sorted by key, or duplicated: %v", found.Pods)
 	}
 	for _, one := range found.Pods {
-		if want := .3; one.Pod == reserve.KeyOf(podA) && !near(float64(one.Cores), want, 1e-6) { // upper case is before lower
-			t.Errorf("of two of a key %+v, want %g cores", one, want)
+		if want := .3; one.Pod == reserve.KeyOf(podA) && !near(float64(one.Cores), want, 1e-6) { // upper case sorts before lower case
+			t.Errorf("two pods of one key: got %+v, want %g cores", one, want)
 		}
 	}
 }
 
-// TestPodThatComesBack, unread for a while, is no pod that has ended.
+// TestPodThatComesBack: a pod that was unreadable for a while has not ended.
 func TestPodThatComesBack(t *testing.T) {
 	m := newMachine()
 	p := m.meter(energy.Split{})
@@ -302,19 +305,19 @@ func TestPodThatComesBack(t *testing.T) {
 	if got := series(t, p)[label]; !near(got, m.pods[podA].joules, .05*m.pods[podA].joules) {
 		t.Errorf("a pod that runs is charged %g J of %g J", got, m.pods[podA].joules)
 	}
-	// When it has ended in earnest it is shown for two minutes from the look that missed it.
+	// When it has really ended, it is shown for two minutes from the pass that missed it.
 	delete(m.pods, podA)
 	m.seconds(p, 5+115)
 	if _, ok := series(t, p)[label]; !ok {
-		t.Error("gone before two minutes are over")
+		t.Error("the pod disappeared before two minutes were over")
 	}
 	m.seconds(p, 5)
 	if _, ok := series(t, p)[label]; ok {
-		t.Error("shown after two minutes")
+		t.Error("the pod is still shown after two minutes")
 	}
 }
 
-// TestMostPodsThatEnded: of those that ended at once the last by UID are shown.
+// TestMostPodsThatEnded: of the pods that ended together the last by UID are shown.
 func TestMostPodsThatEnded(t *testing.T) {
 	m := newMachine()
 	p := m.meter(energy.Split{Idle: energy.ByUsage})
@@ -334,8 +337,8 @@ func TestMostPodsThatEnded(t *testing.T) {
 	}
 }
 
-// TestNamesAreForgotten of pods that are gone and were charged nothing, once there are too
-// many of them, and of pods that are no longer shown.
+// TestNamesAreForgotten: names of pods that are gone without a charge, once there are too many, and
+// names of pods that are no longer shown are dropped.
 func TestNamesAreForgotten(t *testing.T) {
 	m := newMachine()
 	p := m.meter(energy.Split{Idle: energy.ByUsage})
@@ -358,14 +361,14 @@ func TestNamesAreForgotten(t *testing.T) {
 		_, ok := series(t, p)["pod_joules_total{pod_name=pod-"+uid+",pod_namespace=shop,pod_uid=}"]
 		return ok
 	}
-	// One there, and its name among 502: as many as are kept.
+	// One pod runs, and its name is among 502, the most that are kept.
 	p.Observe(m.at, named(many[0]))
 	m.pods[many[500]] = &pod{cores: .1}
 	m.seconds(p, 5)
 	if !name(podA) || !name(many[500]) {
-		t.Errorf("forgotten too early: %v, %v", name(podA), name(many[500]))
+		t.Errorf("names dropped too early: %v, %v", name(podA), name(many[500]))
 	}
-	// One more, and those are left that are there or were charged.
+	// With one more, only names of running or charged pods remain.
 	p.Observe(m.at, named(podB))
 	for _, uid := range []string{many[0], many[1], podB} {
 		m.pods[uid] = &pod{cores: .1}
@@ -381,13 +384,13 @@ func TestNamesAreForgotten(t *testing.T) {
 	m.pods[podA] = &pod{cores: 1}
 	m.seconds(p, 5)
 	if name(podA) {
-		t.Error("a name of a pod that is no longer shown")
+		t.Error("kept the name of a pod that is no longer shown")
 	}
 }
 
-// TestANameIsTheNewestPods: a pod of a StatefulSet that is replaced keeps its name, and what both took is
-// apart and adds up.
-func TestANameIsTheNewestPods(t *testing.T) {
+// TestNameBelongsToTheNewestPod: a replaced pod of a StatefulSet keeps its name; the energy of both
+// pods is separate and adds up.
+func TestNameBelongsToTheNewestPod(t *testing.T) {
 	m := newMachine()
 	p := m.meter(energy.Split{Idle: energy.ByUsage})
 	m.seconds(p, 1)
@@ -396,7 +399,7 @@ func TestANameIsTheNewestPods(t *testing.T) {
 	of := func(all map[string]float64, uid string) float64 {
 		return all["pod_joules_total{pod_name=db-0,pod_namespace=shop,pod_uid="+uid+"}"]
 	}
-	for _, uids := range [][2]string{{podA, podB}, {podC, podB + "0"}} { // the newer one has the larger UID, or not
+	for _, uids := range [][2]string{{podA, podB}, {podC, podB + "0"}} { // the newer one with the larger UID, then with the smaller
 		older, newer := uids[0], uids[1]
 		p.Observe(m.at, named(older))
 		m.pods[older] = &pod{cores: 1}
@@ -408,20 +411,20 @@ func TestANameIsTheNewestPods(t *testing.T) {
 		m.seconds(p, 10)
 		all := series(t, p)
 		if first <= 0 || of(all, older) < first || all[byName] <= 0 || all[byName] >= first {
-			t.Errorf("the older took %g J, of which %g are under its UID, and the newer %g", first, of(all, older), all[byName])
+			t.Errorf("got %g J for the older pod, %g of it under its UID, and %g J for the newer", first, of(all, older), all[byName])
 		}
 		delete(m.pods, newer)
 		m.seconds(p, 5)
 		if all := series(t, p); all[byName] <= 0 || all[byName] >= first {
-			t.Errorf("both have ended, and the newer took %g J", all[byName])
+			t.Errorf("both ended: got %g J for the newer pod", all[byName])
 		}
 		m.seconds(p, 130)
 	}
 }
 
-// TestTheNewerOfTwoThatRun: while the pod that is replaced still ends, the name is that of the one that
-// began later, whatever their UIDs.
-func TestTheNewerOfTwoThatRun(t *testing.T) {
+// TestNewerOfTwoRunningPods: while the replaced pod still terminates, the name belongs to the pod that
+// started later, whatever their UIDs.
+func TestNewerOfTwoRunningPods(t *testing.T) {
 	for _, uids := range [][2]string{{podA, podB}, {podB, podA}} {
 		m := newMachine()
 		p := m.meter(energy.Split{Idle: energy.ByUsage})
@@ -433,12 +436,12 @@ func TestTheNewerOfTwoThatRun(t *testing.T) {
 		m.seconds(p, 10)
 		all := series(t, p)
 		if took := all["pod_joules_total{pod_name=db-0,pod_namespace=shop,pod_uid="+older+"}"]; took <= all["pod_joules_total{pod_name=db-0,pod_namespace=shop,pod_uid=}"] {
-			t.Errorf("under the UID of the older are %g J of %v", took, all)
+			t.Errorf("got %g J under the older pod's UID, want %v", took, all)
 		}
 	}
 }
 
-// TestMetricsAreDescribed, so that a registry sees two of a name before they are gathered.
+// TestMetricsAreDescribed, so that a registry detects duplicate names before it gathers.
 func TestMetricsAreDescribed(t *testing.T) {
 	described := make(chan *prometheus.Desc, 100)
 	power.New(power.Config{}).Describe(described)
@@ -452,15 +455,15 @@ func TestMetricsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreLogged once, with what was read and the bound, until a reading is good again;
-// and a machine of 1,430 W is measured.
+// TestRefusalsAreLogged once, with the reading and its bound, until a reading is valid again; a machine
+// of 1,430 W is accepted.
 func TestRefusalsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	g := &gauge{machine: newMachine(), watts: 1430}
 	p := power.New(power.Config{Source: g, CPU: g, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	g.everyLoad(p)
-	if last, told, _ := g.seconds(p, 3); !told || last.Watts != 1430 {
-		t.Errorf("told %v %+v", told, last)
+	if last, reported, _ := g.seconds(p, 3); !reported || last.Watts != 1430 {
+		t.Errorf("reported %v %+v", reported, last)
 	}
 	for range 2 {
 		g.watts = 65535
@@ -473,22 +476,22 @@ func TestRefusalsAreLogged(t *testing.T) {
 	}
 }
 
-// TestInstrumentThatShowsNothing: no machine that runs takes 0 W, so that its power is unknown.
-func TestInstrumentThatShowsNothing(t *testing.T) {
+// TestZeroGauge: no running machine draws 0 W, so its power is unknown.
+func TestZeroGauge(t *testing.T) {
 	f := &faulty{machine: newMachine()}
 	p := power.New(power.Config{Source: f, CPU: f})
 	f.everyLoad(p)
 	f.still, f.system = true, 4
-	f.seconds(p, 1) // from what was counted to what stands
-	if last, told, _ := f.seconds(p, 30); !told || last.Known() {
-		t.Errorf("of a counter that stands: told %v %+v", told, last)
+	f.seconds(p, 1) // from the last counted value to the stuck counter
+	if last, reported, _ := f.seconds(p, 30); !reported || last.Known() {
+		t.Errorf("stuck counter: reported %v %+v", reported, last)
 	}
 	if all := series(t, p); all["refused_total{cause=still}"] != 30 {
 		t.Errorf("%v", all)
 	}
 }
 
-// gauge is a machine whose controller shows its power.
+// gauge is a machine whose management controller has a power gauge.
 type gauge struct {
 	*machine
 	watts float64
@@ -498,9 +501,9 @@ func (g *gauge) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, er
 	return append(dst[:0], energy.Reading{Zone: "platform", Gauge: true, Watts: g.watts + 20*g.system, MaxWatts: energy.MaxMachineWatts, At: at}), nil
 }
 
-// TestCPUTimesThatCannotBe: a pod or a machine whose counter leapt, or ran backwards, was not
-// measured; the others were.
-func TestCPUTimesThatCannotBe(t *testing.T) {
+// TestImplausibleCPUTimes: a pod or a machine whose counter jumped or ran backwards counts as not
+// measured; the others are measured.
+func TestImplausibleCPUTimes(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
 		m := newMachine()
 		p := m.meter(energy.Split{})
@@ -515,26 +518,27 @@ func TestCPUTimesThatCannotBe(t *testing.T) {
 				took = now
 			}
 		}
-		if _, told := took[reserve.KeyOf(podA)]; told || !near(float64(took[reserve.KeyOf(podB)].Cores), .5, 1e-6) {
+		if _, reported := took[reserve.KeyOf(podA)]; reported || !near(float64(took[reserve.KeyOf(podB)].Cores), .5, 1e-6) {
 			t.Errorf("a pod's counter moved by %v: %v", by, took)
 		}
 		if _, _, took = m.seconds(p, 5); !near(float64(took[reserve.KeyOf(podA)].Cores), .5, 1e-6) {
 			t.Errorf("afterwards %v", took)
 		}
 		m.node += by
-		if last, told, _ := m.seconds(p, 1); told {
+		if last, reported, _ := m.seconds(p, 1); reported {
 			t.Errorf("the machine's counter moved by %v: %+v", by, last)
 		}
-		if last, told, _ := m.seconds(p, 1); !told || !near(last.Busy, 1, 1e-6) {
-			t.Errorf("afterwards: told %v %+v", told, last)
+		if last, reported, _ := m.seconds(p, 1); !reported || !near(last.Busy, 1, 1e-6) {
+			t.Errorf("afterwards: reported %v %+v", reported, last)
 		}
 	}
 }
 
-// TestWindowOfCPUTimesThatCannotBe: of two busy cores a pod keeps one, which takes 100 J in a
-// window. It is charged no more where the machine's or the tree's counter ran backwards or
-// leapt; what the machine's own can't divide is the system's. Afterwards it is charged again.
-func TestWindowOfCPUTimesThatCannotBe(t *testing.T) {
+// TestWindowOfImplausibleCPUTimes: a pod keeps one of two busy cores busy, which takes 100 J in a
+// window. It is charged no more when the counter of the machine or of the cgroup tree ran backwards or
+// jumped; energy that the machine's own counter cannot divide goes to the system. Afterwards the pod is
+// charged again.
+func TestWindowOfImplausibleCPUTimes(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
 		for of, want := range map[string]float64{"machine": 0, "tree": 100} {
 			m := newMachine()
@@ -573,7 +577,7 @@ func TestWindowOfCPUTimesThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestZonesOfTheNodeAddUp: the sum of the counters that are no parts is what the node took.
+// TestZonesOfTheNodeAddUp: the counters that are not parts of others add up to the node's energy.
 func TestZonesOfTheNodeAddUp(t *testing.T) {
 	m := newMachine()
 	m.dramThere = true
@@ -592,7 +596,7 @@ func TestZonesOfTheNodeAddUp(t *testing.T) {
 	}
 }
 
-// seldom is a machine whose counter moves each so many seconds.
+// seldom is a machine whose counter moves every few seconds.
 type seldom struct {
 	*machine
 	each  int
@@ -606,8 +610,8 @@ func (s *seldom) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, e
 	return append(dst[:0], energy.Reading{Zone: "package-0", Counter: uint64(math.Round(s.shown * 1e6)), At: at}), nil
 }
 
-// TestCounterThatMovesSeldom: the node's power is what it takes, never that of a second in which
-// the counter stood or leapt, and a pod is charged what its load takes.
+// TestCounterThatMovesSeldom: the node's power is its actual power, never that of a second in which the
+// counter stood or jumped, and a pod is charged what its load takes.
 func TestCounterThatMovesSeldom(t *testing.T) {
 	for _, each := range []int{2, 3, 5} {
 		s := &seldom{machine: newMachine(), each: each}
@@ -618,12 +622,12 @@ func TestCounterThatMovesSeldom(t *testing.T) {
 			s.seconds(p, 3*each)
 		}
 		s.system, s.pods["a"] = 1, &pod{cores: 1}
-		s.seconds(p, 3*each) // the first of the pod
+		s.seconds(p, 3*each) // the first window of the pod
 		before := series(t, p)["pod_joules_total{pod_name=,pod_namespace=,pod_uid=a}"]
 		known := 0
 		for range 300 {
-			last, told, _ := s.seconds(p, 1)
-			if !told || !last.Known() {
+			last, reported, _ := s.seconds(p, 1)
+			if !reported || !last.Known() {
 				continue
 			}
 			if known++; math.Abs(last.Watts-80) > .5 {
@@ -632,7 +636,7 @@ func TestCounterThatMovesSeldom(t *testing.T) {
 		}
 		took := series(t, p)["pod_joules_total{pod_name=,pod_namespace=,pod_uid=a}"] - before
 		if known < 300/each-2 || took < 300*20*.9 || took > 300*20*1.1 {
-			t.Errorf("each %d s: known %d times in 300 s; the pod took %g J of 6000", each, known, took)
+			t.Errorf("every %d s: power known %d times in 300 s; got %g J for the pod, want 6000", each, known, took)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// endedShown is for how long a pod that has ended has its joules apart, for whoever
-	// scrapes once a minute, and endedMost how many such there are.
+	// endedShown is for how long a pod that has ended has its own series, for a scraper that
+	// reads once a minute, and endedMost how many such series there are.
 	endedShown = 2 * time.Minute
 	endedMost  = 500
 )

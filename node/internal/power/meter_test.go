@@ -28,38 +28,38 @@ import (
 
 var start = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 
-// machine is one whose power is 40 W and 20 W a busy core, with pods that keep cores
-// busy. It is its own source of energy and of CPU times.
+// machine draws 40 W plus 20 W per busy core, and has pods that keep cores busy. It is its own source
+// of energy and of CPU times.
 type machine struct {
-	cores   int
-	at      time.Time
-	joules  float64
-	node    time.Duration
-	tree    time.Duration
-	pods    map[string]*pod
-	system  float64 // cores busy beside the pods
-	name    string
-	quality energy.Quality
-	err     error // of ReadTo
-	absent  error // of a zone beside those that are read
-	cpuErr  error
-	treeErr error
-	failed  []error
-	zones   int // of which the second is a part of the first
-	told    []telemetry.Pod
+	cores    int
+	at       time.Time
+	joules   float64
+	node     time.Duration
+	tree     time.Duration
+	pods     map[string]*pod
+	system   float64 // cores that the system keeps busy beside the pods
+	name     string
+	quality  energy.Quality
+	err      error // the error of ReadTo
+	absent   error // the error of a zone missing beside those that are read
+	cpuErr   error
+	treeErr  error
+	failed   []error
+	zones    int // the second is a part of the first
+	observed []telemetry.Pod
 	// dram is a zone that adds to the first and may be missing.
 	dram      float64
 	dramThere bool
-	// step is the time between two measurements in which seconds pass, a second if 0.
+	// step is the time between two measurements; 0 is a second.
 	step time.Duration
 }
 
 type pod struct {
 	cores  float64
 	cpu    time.Duration
-	joules float64 // that its load took
+	joules float64 // energy of its load
 	older  bool
-	hidden bool // gone, or not read
+	hidden bool // gone or unreadable
 }
 
 func newMachine() *machine {
@@ -103,7 +103,7 @@ func (m *machine) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 	return dst, m.absent
 }
 
-func (m *machine) Observe(_ time.Time, pods []telemetry.Pod) { m.told = pods }
+func (m *machine) Observe(_ time.Time, pods []telemetry.Pod) { m.observed = pods }
 
 func (m *machine) ReadNode() (telemetry.NodeCPU, error) {
 	return telemetry.NodeCPU{Busy: m.node, Cores: m.cores}, m.cpuErr
@@ -129,13 +129,13 @@ func (m *machine) meter(split energy.Split) *power.Meter {
 	return power.New(power.Config{Source: m, CPU: m, Split: split})
 }
 
-// seconds lets so many steps of a second pass and returns the last power, and the last that pods took.
-func (m *machine) seconds(p *power.Meter, n int) (last energy.Power, told bool, took map[reserve.PodKey]agent.PodPower) {
+// seconds advances n steps of a second and returns the last power and the last window's usage of pods.
+func (m *machine) seconds(p *power.Meter, n int) (last energy.Power, reported bool, took map[reserve.PodKey]agent.PodPower) {
 	for range n {
 		m.advance(cmp.Or(m.step, time.Second))
 		found := p.Measure(m.at)
 		if found.HasPower {
-			last, told = found.Power, true
+			last, reported = found.Power, true
 		}
 		if found.HasPods {
 			took = map[reserve.PodKey]agent.PodPower{}
@@ -144,12 +144,12 @@ func (m *machine) seconds(p *power.Meter, n int) (last energy.Power, told bool, 
 			}
 		}
 	}
-	return last, told, took
+	return last, reported, took
 }
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 
-// energyMetrics are the values of counters and gauges as NAME{LABEL=VALUE,...}, without the
+// energyMetrics returns the values of counters and gauges as NAME{LABEL=VALUE,...}, without the prefix
 // spazio_energy_ of their names.
 func energyMetrics(t testing.TB, g prometheus.Gatherer) map[string]float64 {
 	t.Helper()
@@ -170,7 +170,7 @@ func energyMetrics(t testing.TB, g prometheus.Gatherer) map[string]float64 {
 	return all
 }
 
-// series are the values of all metrics, by name and labels.
+// series returns the values of all metrics, by name and labels.
 func series(t *testing.T, p *power.Meter) map[string]float64 {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
@@ -180,7 +180,7 @@ func series(t *testing.T, p *power.Meter) map[string]float64 {
 	return energyMetrics(t, r)
 }
 
-// sum adds up the series of a name.
+// sum adds up the series of a metric.
 func sum(all map[string]float64, name string) (total float64) {
 	for k, v := range all {
 		if strings.HasPrefix(k, name+"{") {
@@ -196,27 +196,27 @@ const (
 	podC = "0c000000-0000-4000-8000-000000000003"
 )
 
-// TestNodeAndPods: once the curve is known, a pod is charged what its load took, and the
-// node tells its power, what a core more takes and how many are busy.
+// TestNodeAndPods: once the curve is known, a pod is charged what its load took, and the node reports
+// its power, its marginal power per core and its busy cores.
 func TestNodeAndPods(t *testing.T) {
 	m := newMachine()
 	p := m.meter(energy.Split{})
-	if _, told, _ := m.seconds(p, 1); told {
-		t.Error("a power after one reading")
+	if _, reported, _ := m.seconds(p, 1); reported {
+		t.Error("got a power after one reading")
 	}
-	// Every load is seen, idle and full ones too.
+	// The meter sees every load, idle and full included.
 	for i := range 50 {
 		m.system = float64(i%5) * .999
 		m.seconds(p, 5)
 	}
 	m.system = .5
 	m.pods[podA], m.pods[podB], m.pods[podC] = &pod{cores: 1}, &pod{cores: .25}, &pod{cores: .25, older: true, cpu: time.Hour}
-	last, told, took := m.seconds(p, 10)
-	if !told || !near(last.Watts, 80, 1e-3) || !near(last.Busy, 2, 1e-6) || last.Cores != 4 || last.Quality != energy.Measured || last.Flags != 0 {
+	last, reported, took := m.seconds(p, 10)
+	if !reported || !near(last.Watts, 80, 1e-3) || !near(last.Busy, 2, 1e-6) || last.Cores != 4 || last.Quality != energy.Measured || last.Flags != 0 {
 		t.Errorf("%+v", last)
 	}
 	if !near(last.Marginal, 20, .2) || !near(last.Idle, 40, .5) || !near(last.Max, 120, .5) || !near(last.Joules, m.joules-60, 100) || !(last.SD > 0 && last.SD < 1) {
-		t.Errorf("%+v, the machine has taken %g J", last, m.joules)
+		t.Errorf("got %+v, the machine has used %g J", last, m.joules)
 	}
 	for uid, want := range map[string]float64{podA: 1, podB: .25, podC: .25} {
 		got := took[reserve.KeyOf(uid)]
@@ -224,7 +224,7 @@ func TestNodeAndPods(t *testing.T) {
 			t.Errorf("pod %s took %+v, want %g cores and %g W", uid, got, want, 20*want)
 		}
 	}
-	// What a pod took since, and its doubt, as metrics tell.
+	// Metrics hold a pod's energy since then and its uncertainty.
 	before := series(t, p)
 	begun := map[string]float64{podA: m.pods[podA].joules, podB: m.pods[podB].joules}
 	m.seconds(p, 60)
@@ -239,19 +239,19 @@ func TestNodeAndPods(t *testing.T) {
 		}
 	}
 	if got := after["node_joules_total{part=false,source=powercap,zone=zone-0}"] - before["node_joules_total{part=false,source=powercap,zone=zone-0}"]; !near(got, 60*80, 1e-3) {
-		t.Errorf("the node took %g J", got)
+		t.Errorf("got %g J for the node", got)
 	}
 	if after["node_watts{}"] != last.Watts && !near(after["node_watts{}"], 80, 1e-3) || after["quality{quality=measured,source=powercap}"] != 1 {
 		t.Errorf("%v", after)
 	}
 	if got := after["unattributed_joules_total{part=system}"] - before["unattributed_joules_total{part=system}"]; !near(got, 60*10, 6) {
-		t.Errorf("the system took %g J", got)
+		t.Errorf("got %g J for the system", got)
 	}
 }
 
-// TestDoubtOfPackages: where one of two packages is fuller, what a pod is charged is doubted
-// more than where both are alike, unless they are a host's.
-func TestDoubtOfPackages(t *testing.T) {
+// TestUncertaintyOfPackages: if one of two packages is fuller, a pod's charge is less certain than if
+// both are alike, unless the packages are a host's.
+func TestUncertaintyOfPackages(t *testing.T) {
 	const seconds = 200
 	doubt := func(quality energy.Quality, less float64) float64 {
 		m := newMachine()
@@ -282,8 +282,8 @@ func TestDoubtOfPackages(t *testing.T) {
 			(after["pod_joules_total"+label] - before["pod_joules_total"+label])
 	}
 	alike, unlike, shared := doubt(energy.Measured, 0), doubt(energy.Measured, .25), doubt(energy.Shared, .25)
-	// Of three cores of four one package has all of its two, the other one: concave as the
-	// power is, a core-second costs 1 and .5/(2·.5 − .5^1.4) of it.
+	// With three of four cores busy, one package is full and the other half full: with a concave curve
+	// a core-second costs 1 and .5/(2·.5 − .5^1.4) of it.
 	f := func(u float64) float64 { return 2*u - math.Pow(u, 1.4) }
 	mean := (f(1) + f(.5)) / 1.5
 	want := math.Sqrt((math.Pow(f(1)/mean-1, 2) + .5*math.Pow(f(.5)/.5/mean-1, 2)) / 1.5)
@@ -295,14 +295,14 @@ func TestDoubtOfPackages(t *testing.T) {
 	}
 }
 
-// packages are two of two cores each, whose power is concave.
+// packages are two packages of two cores each, with concave power curves.
 type packages struct {
 	*machine
 	joules [2]float64
 }
 
-// advance takes a second of so many busy cores, of which the second package has less by a
-// part of all.
+// advance runs a second with so many busy cores; less is the part of all load that the second package
+// lacks.
 func (m *packages) advance(busy, less float64) {
 	for i := range m.joules {
 		u := min(max(busy/4-less+2*less*float64(1-i), 0), 1)
@@ -318,11 +318,12 @@ func (m *packages) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading,
 	return dst, nil
 }
 
-// TestDoubtOfPods: that of the node's joules adds in squares over time, for it averages
-// out, and how far its power is from following load adds up; at whatever pace it is read.
-func TestDoubtOfPods(t *testing.T) {
+// TestUncertaintyOfPods: the uncertainty of the node's joules adds in squares over time, since it
+// averages out; the deviation of its power from the load adds up linearly; neither depends on the
+// reading period.
+func TestUncertaintyOfPods(t *testing.T) {
 	for _, step := range []time.Duration{time.Second, 2500 * time.Millisecond} {
-		for _, noise := range []float64{0, 10} { // W, by turns more and less
+		for _, noise := range []float64{0, 10} { // W, alternately more and less
 			m := newMachine()
 			m.step = step
 			p := power.New(power.Config{Source: m, CPU: m, Meter: energy.MeterConfig{Jitter: 100 * time.Millisecond}})
@@ -348,7 +349,8 @@ func TestDoubtOfPods(t *testing.T) {
 			if !near(joules, 20*seconds, .03*20*seconds) {
 				t.Errorf("every %v, noise %g W: the pod is charged %g J, its load took %g J", step, noise, joules, 20*seconds)
 			}
-			// A quarter of the node's joules, each interval's known to its 80 W by a tenth of a second.
+			// A quarter of the node's joules; each interval's are known to a tenth of a second of its
+			// 80 W.
 			measured := math.Sqrt(400) * 20 / 80 * 80 * .1 / math.Sqrt(6)
 			want := math.Hypot(measured, noise/40*joules)
 			if !near(sd, want, .2*want) {
@@ -358,8 +360,8 @@ func TestDoubtOfPods(t *testing.T) {
 	}
 }
 
-// TestPodsOfBefore: what a pod had used before it was seen is no part of the window in
-// which it was, unless it began in that.
+// TestPodsOfBefore: usage of a pod before its first reading is no part of the window, unless the pod
+// started in it.
 func TestPodsOfBefore(t *testing.T) {
 	m := newMachine()
 	p := m.meter(energy.Split{})
@@ -378,9 +380,9 @@ func TestPodsOfBefore(t *testing.T) {
 	}
 }
 
-// TestPodsThatWereNotRead: a pod, and all of them, that could not be read for a while have
-// used what nobody knows when they can be again, and not what they did in all their lives.
-func TestPodsThatWereNotRead(t *testing.T) {
+// TestUnreadablePods: after a pod, or all pods, could not be read for a while, their usage in between is
+// unknown, and is not that of their whole lifetime.
+func TestUnreadablePods(t *testing.T) {
 	for name, blind := range map[string]func(*machine, bool){
 		"a pod": func(m *machine, on bool) { m.pods[podA].hidden = on },
 		"all": func(m *machine, on bool) {
@@ -413,16 +415,16 @@ func TestPodsThatWereNotRead(t *testing.T) {
 				}
 			}
 			if _, _, took := m.seconds(p, 5); len(took) != 2 {
-				t.Errorf("in the end %v", took)
+				t.Errorf("last window: got %v", took)
 			}
 			if got := series(t, p)["unattributed_joules_total{part=ended}"] - ended; got > 5*20*.75+1 {
-				t.Errorf("%g J went to pods that ended, and none has", got)
+				t.Errorf("got %g J for ended pods, but none has ended", got)
 			}
 		})
 	}
 }
 
-// TestPowerWithoutAZone is told to be a part.
+// TestPowerWithoutAZone: a power that lacks a zone is marked incomplete.
 func TestPowerWithoutAZone(t *testing.T) {
 	m := newMachine()
 	p := m.meter(energy.Split{})
@@ -446,9 +448,9 @@ func TestPowerWithoutAZone(t *testing.T) {
 	}
 }
 
-// TestNothingIsLost: whatever happens, what pods are charged and what nobody is sum up to
-// what the node took, as of the last look at the pods.
-func TestNothingIsLost(t *testing.T) {
+// TestEnergyIsConserved: whatever happens, the energy charged to pods and the rest add up to the node's
+// energy as of the last pass over the pods.
+func TestEnergyIsConserved(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		m := newMachine()
@@ -519,13 +521,13 @@ func TestNothingIsLost(t *testing.T) {
 			}
 		}
 		if power < 5 || looks < 20 {
-			t.Errorf("seed %d: power told %d times, pods %d times", seed, power, looks)
+			t.Errorf("seed %d: power reported %d times, pods %d times", seed, power, looks)
 		}
 	}
 }
 
-// TestPartOfTheZones: where a zone can't be read now and then, load is charged its part of
-// what the others took, and not what the machine takes without.
+// TestPartOfTheZones: if a zone is unreadable now and then, load is charged its part of the other
+// zones' energy, and none of the machine's idle power.
 func TestPartOfTheZones(t *testing.T) {
 	m := newMachine()
 	m.dramThere = true
@@ -540,7 +542,7 @@ func TestPartOfTheZones(t *testing.T) {
 	label := "pod_joules_total{pod_name=,pod_namespace=,pod_uid=" + podA + "}"
 	before, from := series(t, p)[label], m.pods[podA].joules
 	for i := range 300 {
-		m.dramThere = i%5 > 1 // two intervals of five lack it: in which it is gone, and comes back
+		m.dramThere = i%5 > 1 // two intervals of five lack the zone: the one in which it vanishes and the one in which it returns
 		m.seconds(p, 1)
 	}
 	got, want := series(t, p)[label]-before, m.pods[podA].joules-from
@@ -549,39 +551,38 @@ func TestPartOfTheZones(t *testing.T) {
 	}
 }
 
-// TestSourcesChange: the powers of two sources meet in no meter and those of two
-// qualities in no curve, each source keeps its total, and a node without one is known
-// to be.
+// TestSourcesChange: a meter never mixes powers of two sources, nor a curve those of two qualities;
+// each source keeps its total, and a node without a source is reported as such.
 func TestSourcesChange(t *testing.T) {
 	m := newMachine()
 	var log bytes.Buffer
 	p := power.New(power.Config{Source: m, CPU: m, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	// So many seconds of a load of one core and of two, with so many watts more.
-	vary := func(n int, more float64) (last energy.Power, told bool) {
+	// run takes so many seconds of a load of one core and of two, with so many watts more.
+	vary := func(n int, more float64) (last energy.Power, reported bool) {
 		for i := range n {
 			m.system = float64(1 + i%2)
 			m.joules += more
-			last, told, _ = m.seconds(p, 1)
-			if told && last.Known() && !(last.Marginal > 0 && last.Max > last.Idle && last.Idle > 0) {
-				t.Errorf("told without knowing what load takes: %+v", last)
+			last, reported, _ = m.seconds(p, 1)
+			if reported && last.Known() && !(last.Marginal > 0 && last.Max > last.Idle && last.Idle > 0) {
+				t.Errorf("reported before the marginal power is known: %+v", last)
 			}
 		}
-		return last, told
+		return last, reported
 	}
 	m.seconds(p, 1)
-	last, told := vary(60, 0)
+	last, reported := vary(60, 0)
 	first := series(t, p)["node_joules_total{part=false,source=powercap,zone=zone-0}"]
-	if !near(first, 30*60+30*80, 1e-3) || !told || !near(last.Marginal, 20, 6) {
-		t.Errorf("%g J by powercap, %v %+v", first, told, last)
+	if !near(first, 30*60+30*80, 1e-3) || !reported || !near(last.Marginal, 20, 6) {
+		t.Errorf("%g J by powercap, %v %+v", first, reported, last)
 	}
-	// Another source, of another quality, whose counter is far off.
+	// Another source of another quality has a very different counter.
 	m.name, m.quality = "redfish", energy.Platform
 	m.joules = 5e6
-	if last, told = vary(1, 0); !told || last != (energy.Power{}) {
-		t.Errorf("a power of two sources: %v %+v", told, last)
+	if last, reported = vary(1, 0); !reported || last != (energy.Power{}) {
+		t.Errorf("got a power across two sources: %v %+v", reported, last)
 	}
-	if last, told = vary(2, 60); told {
-		t.Errorf("what load takes, of two readings: %+v", last)
+	if last, reported = vary(2, 60); reported {
+		t.Errorf("marginal power after two readings: %+v", last)
 	}
 	if last, _ = vary(57, 60); !near(last.Watts, 120, 1e-3) || last.Quality != energy.Platform || !near(last.Idle, 100, 25) || !near(last.Marginal, 20, 6) {
 		t.Errorf("%+v", last)
@@ -595,33 +596,33 @@ func TestSourcesChange(t *testing.T) {
 		t.Errorf("%v", all)
 	}
 	m.system = 1
-	// Nothing can be read: what was known stands for a while, then nothing.
-	m.err = errors.New("the machine is dark")
+	// The source fails: the last power stands for a while, then none is reported.
+	m.err = errors.New("the source failed")
 	var took map[reserve.PodKey]agent.PodPower
-	if last, told, _ = m.seconds(p, 5); told {
-		t.Errorf("told %+v", last)
+	if last, reported, _ = m.seconds(p, 5); reported {
+		t.Errorf("reported %+v", last)
 	}
-	if last, told, _ = m.seconds(p, 2); !told || last != (energy.Power{}) {
-		t.Errorf("told %v %+v", told, last)
+	if last, reported, _ = m.seconds(p, 2); !reported || last != (energy.Power{}) {
+		t.Errorf("reported %v %+v", reported, last)
 	}
-	if _, told, took = m.seconds(p, 10); told || took == nil {
-		t.Errorf("told %v again, pods %v", told, took)
+	if _, reported, took = m.seconds(p, 10); reported || took == nil {
+		t.Errorf("reported %v again, pods %v", reported, took)
 	}
-	if strings.Count(log.String(), "the machine is dark") != 1 || strings.Count(log.String(), "the source of energy has changed") != 2 {
+	if strings.Count(log.String(), "the source failed") != 1 || strings.Count(log.String(), "the source of energy has changed") != 2 {
 		t.Errorf("log:\n%s", &log)
 	}
 	if _, ok := series(t, p)["node_watts{}"]; ok {
-		t.Error("a power of nobody knows what")
+		t.Error("got a power without a known source")
 	}
 	m.err = nil
-	if last, told, _ = m.seconds(p, 3); !told || !near(last.Watts, 60, 1) {
-		t.Errorf("after the dark: %v %+v", told, last)
+	if last, reported, _ = m.seconds(p, 3); !reported || !near(last.Watts, 60, 1) {
+		t.Errorf("after the outage: %v %+v", reported, last)
 	}
 }
 
-// TestWhatIsLostIsToldAndCounted: a zone that vanished or was reset makes no power, and
-// the next one says so.
-func TestWhatIsLostIsToldAndCounted(t *testing.T) {
+// TestLostZonesAreFlaggedAndCounted: a zone that vanished or was reset yields no power, and the next
+// power is marked incomplete.
+func TestLostZonesAreFlaggedAndCounted(t *testing.T) {
 	m := newMachine()
 	m.zones = 1
 	p := m.meter(energy.Split{})
@@ -633,16 +634,16 @@ func TestWhatIsLostIsToldAndCounted(t *testing.T) {
 	m.pods[podA] = &pod{cores: .5}
 	m.seconds(p, 5)
 	m.joules = 10
-	last, told, took := m.seconds(p, 1)
-	if told {
-		t.Errorf("told %+v", last)
+	last, reported, took := m.seconds(p, 1)
+	if reported {
+		t.Errorf("reported %+v", last)
 	}
-	last, told, more := m.seconds(p, 1)
-	if !told || last.Flags&(energy.Partial|energy.Gap) != energy.Partial|energy.Gap {
-		t.Errorf("told %v %+v", told, last)
+	last, reported, more := m.seconds(p, 1)
+	if !reported || last.Flags&(energy.Partial|energy.Gap) != energy.Partial|energy.Gap {
+		t.Errorf("reported %v %+v", reported, last)
 	}
 	if _, _, rest := m.seconds(p, 3); took != nil || more != nil || rest != nil {
-		t.Errorf("pods of a window with a hole: %v, %v, %v", took, more, rest)
+		t.Errorf("pods of a window with a gap: %v, %v, %v", took, more, rest)
 	}
 	if _, _, took = m.seconds(p, 5); len(took) != 1 || !near(float64(took[reserve.KeyOf(podA)].Watts), 10, 3) {
 		t.Errorf("pods of the next: %v", took)
@@ -651,12 +652,12 @@ func TestWhatIsLostIsToldAndCounted(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 	m.cpuErr = errors.New("no /proc")
-	if _, told, _ = m.seconds(p, 1); told {
-		t.Error("a power of nobody knows how many cores")
+	if _, reported, _ = m.seconds(p, 1); reported {
+		t.Error("got a power for an unknown number of cores")
 	}
 	m.cpuErr = nil
 	m.failed = []error{errors.New("a pod's")}
-	if last, told, _ = m.seconds(p, 10); !told || !near(last.Watts, 60, 1e-3) {
+	if last, reported, _ = m.seconds(p, 10); !reported || !near(last.Watts, 60, 1e-3) {
 		t.Errorf("%+v", last)
 	}
 	all := series(t, p)
@@ -665,13 +666,13 @@ func TestWhatIsLostIsToldAndCounted(t *testing.T) {
 	}
 }
 
-// TestEndedPodsAreShownForAWhile, and no more of them than a few hundred.
+// TestEndedPodsAreShownForAWhile, and at most a few hundred of them.
 func TestEndedPodsAreShownForAWhile(t *testing.T) {
 	m := newMachine()
 	p := m.meter(energy.Split{Idle: energy.ByUsage})
 	p.Observe(m.at, []telemetry.Pod{{UID: podA, Namespace: "shop", Name: "front-1"}, {UID: podB}})
-	if len(m.told) != 2 {
-		t.Error("the reader of CPU times has not heard of the pods")
+	if len(m.observed) != 2 {
+		t.Error("the reader of CPU times did not get the pods")
 	}
 	m.pods[podA], m.pods[podB] = &pod{cores: 1}, &pod{cores: 1}
 	m.seconds(p, 31)
@@ -684,16 +685,16 @@ func TestEndedPodsAreShownForAWhile(t *testing.T) {
 	m.seconds(p, 110)
 	before := series(t, p)
 	if before[label] <= 0 {
-		t.Error("a pod that ended is gone from the metrics at once")
+		t.Error("an ended pod disappeared from the metrics at once")
 	}
 	ended := before["unattributed_joules_total{part=ended}"]
 	m.seconds(p, 20)
 	after := series(t, p)
 	if _, ok := after[label]; ok {
-		t.Error("a pod that ended is shown for ever")
+		t.Error("an ended pod is never removed")
 	}
 	if got := after["unattributed_joules_total{part=ended}"] - ended; !near(got, before[label], 1e-6) {
-		t.Errorf("%g J went to those that ended, the pod had %g J", got, before[label])
+		t.Errorf("got %g J for ended pods, the pod had %g J", got, before[label])
 	}
 	for i := range 600 {
 		m.pods[fmt.Sprintf("%08x", i)] = &pod{cores: .001}
@@ -708,7 +709,7 @@ func TestEndedPodsAreShownForAWhile(t *testing.T) {
 		}
 	}
 	if shown != 501 {
-		t.Errorf("%d pods shown, want the one that runs and 500", shown)
+		t.Errorf("got %d pods, want the running one and 500", shown)
 	}
 }
 
@@ -730,7 +731,7 @@ func TestMetricsAreCleanPrometheus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(families) != 12 {
-		t.Errorf("%d metrics of 12", len(families))
+		t.Errorf("got %d metrics, want 12", len(families))
 	}
 	var text bytes.Buffer
 	for _, f := range families {
@@ -744,7 +745,7 @@ func TestMetricsAreCleanPrometheus(t *testing.T) {
 	}
 }
 
-// TestMeasuringDoesNotAllocate while the pods are the same.
+// TestMeasuringDoesNotAllocate while the pods stay the same.
 func TestMeasuringDoesNotAllocate(t *testing.T) {
 	m := newMachine()
 	m.zones = 1
@@ -764,7 +765,7 @@ func TestMeasuringDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// quiet is a machine whose own reading allocates nothing.
+// quiet is a machine whose own readings allocate nothing.
 type quiet struct {
 	*machine
 	uids []string

@@ -71,7 +71,7 @@ func (w *window) restart(cpu *telemetry.CPUUsage) {
 }
 
 // divide divides the energy of the window that ends now among the pods, and returns what
-// they took, unless some of that is lost. The first window is none.
+// they took, unless some of that is lost. The first window has no result.
 func (m *Meter) divide(at time.Time) (took []agent.PodPower, ok bool) {
 	w, l := &m.window, &m.ledger
 	defer w.restart(&m.cpu)

@@ -1,5 +1,5 @@
-// Package publishtest stands for agents in tests of a scheduler: nodes that say how many
-// pods still fit without measuring anything.
+// Package publishtest replaces agents in tests of a scheduler: its nodes report how many pods still fit
+// without measuring anything.
 //
 //	node := publishtest.NewPlaces("a", 4)
 //	if err := node.StartAgent(publish.SignalsConfig{Targets: []string{hub.Addr().String()}}); err != nil { … }
@@ -42,11 +42,11 @@ func NewPlaces(name string, places int) *Places {
 	return &Places{name: name, places: places, endAgent: func() {}}
 }
 
-// Name is the node's.
+// Name returns the node's name.
 func (n *Places) Name() string { return n.name }
 
-// StartAgent begins to report, until KillAgent; one that reports already is killed. The
-// zero Backoff is a short one. Its error is that of publish.NewSignals.
+// StartAgent begins to report, until KillAgent; an agent that already reports is killed. The zero
+// Backoff is a short one. Its error is that of publish.NewSignals.
 func (n *Places) StartAgent(to publish.SignalsConfig) error {
 	if to.Backoff == (publish.Backoff{}) {
 		to.Backoff.Max = period
@@ -68,7 +68,7 @@ func (n *Places) StartAgent(to publish.SignalsConfig) error {
 	return nil
 }
 
-// KillAgent ends the agent and its streams, if there is one; pods go on.
+// KillAgent ends the agent and its streams, if there is one; pods continue.
 func (n *Places) KillAgent() {
 	n.mu.Lock()
 	end := n.endAgent
@@ -103,7 +103,7 @@ func (n *Places) SetRunning(uids []string) {
 	n.report()
 }
 
-// Set changes the node and reports it, and returns when.
+// Set changes the node and reports it, and returns the time of the report.
 func (n *Places) Set(places int, saturated bool) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -113,25 +113,25 @@ func (n *Places) Set(places int, saturated bool) time.Time {
 	return now
 }
 
-// SetMemory has the reports from now on say that memory holds so many pods, half of them
-// there; 0 has them say nothing of it.
+// SetMemory makes later reports include memory for so many pods, half of them present; 0 removes memory
+// from them.
 func (n *Places) SetMemory(pods float64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.memory = pods
 }
 
-// Usage is what a node measures of its CPU and memory. A plain value.
+// Usage is a node's measured CPU and memory. A plain value.
 type Usage struct {
-	// Cores and Bytes are what the node has.
+	// Cores and Bytes are the node's size.
 	Cores, Bytes float64
-	// CPU and Memory are the shares in use beside the pods.
+	// CPU and Memory are the shares in use besides the pods.
 	CPU, Memory float64
-	// PodCores and PodBytes are what each pod takes.
+	// PodCores and PodBytes are the usage of each pod.
 	PodCores, PodBytes float64
 }
 
-// SetUsage has the reports from now on state a usage; places alone still decide.
+// SetUsage makes later reports include a usage; places alone still decide.
 func (n *Places) SetUsage(u Usage) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -150,7 +150,7 @@ func (u Usage) channels(pods float64) []agent.ChannelReport {
 	}
 }
 
-// Places is their number.
+// Places returns the number of places.
 func (n *Places) Places() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -17,11 +17,11 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// scheduler hands over the reports that it gets.
+// scheduler passes on the reports that it receives.
 type scheduler struct {
 	spaziov1.UnimplementedSignalServiceServer
 	reports chan agent.Report
-	ended   chan struct{} // an item for each stream that has
+	ended   chan struct{} // one item for each stream that ended
 }
 
 func (s *scheduler) Publish(stream grpc.BidiStreamingServer[spaziov1.Report, spaziov1.Notice]) error {
@@ -62,7 +62,7 @@ func startScheduler(t *testing.T) (s *scheduler, address string) {
 	return s, listener.Addr().String()
 }
 
-// until returns the first report of which something holds.
+// until returns the first report that satisfies the condition.
 func (s *scheduler) until(so func(agent.Report) bool) agent.Report {
 	for {
 		if r := <-s.reports; so(r) {
@@ -71,7 +71,7 @@ func (s *scheduler) until(so func(agent.Report) bool) agent.Report {
 	}
 }
 
-// What is reported follows the node: its places, the pods that run, its memory.
+// Reports follow the node: its places, its running pods, its memory.
 func TestPlaces(t *testing.T) {
 	s, address := startScheduler(t)
 	node := publishtest.NewPlaces("a", 4)
@@ -86,7 +86,7 @@ func TestPlaces(t *testing.T) {
 	}
 	running := []string{"x", "y"}
 	node.SetRunning(running)
-	running[0] = "z" // the node has its own
+	running[0] = "z" // the node keeps its own copy
 	node.SetMemory(8)
 	before := node.Set(7, true)
 	r := s.until(func(r agent.Report) bool { return r.Saturated })
@@ -98,18 +98,18 @@ func TestPlaces(t *testing.T) {
 	if len(r.Channels) != 2 || r.Channels[1].Name != agent.Memory || r.Channels[1].Cost != 1./8 || r.Channels[1].Usage != .5 || r.Limiting != agent.CPU {
 		t.Errorf("channels %+v", r.Channels)
 	}
-	// It goes on without a change.
+	// The stream continues without a change.
 	later := s.until(func(other agent.Report) bool { return other.Sequence > r.Sequence })
 	if later.Incarnation != first.Incarnation || later.Avail != 5 || node.LastReport().Sequence < later.Sequence {
 		t.Errorf("%+v after %+v", later, r)
 	}
 }
 
-// A killed agent says nothing, and the next is another.
+// A killed agent sends nothing, and its successor has another incarnation.
 func TestKillAgent(t *testing.T) {
 	s, address := startScheduler(t)
 	node := publishtest.NewPlaces("a", 4)
-	node.KillAgent() // there is none
+	node.KillAgent() // no agent runs
 	to := publish.SignalsConfig{Targets: []string{address}}
 	if err := node.StartAgent(to); err != nil {
 		t.Fatal(err)
@@ -120,13 +120,13 @@ func TestKillAgent(t *testing.T) {
 	last := node.LastReport()
 	node.Set(9, false)
 	if diff := cmp.Diff(last, node.LastReport()); diff != "" {
-		t.Errorf("reported without an agent: %s", diff)
+		t.Errorf("got reports without an agent: %s", diff)
 	}
 	if err := node.StartAgent(to); err != nil {
 		t.Fatal(err)
 	}
 	second := s.until(func(r agent.Report) bool { return r.Avail == 9 })
-	if err := node.StartAgent(to); err != nil { // which takes the place of the second
+	if err := node.StartAgent(to); err != nil { // which replaces the second
 		t.Fatal(err)
 	}
 	<-s.ended
@@ -137,6 +137,6 @@ func TestKillAgent(t *testing.T) {
 	node.KillAgent()
 	<-s.ended
 	if err := node.StartAgent(publish.SignalsConfig{Targets: []string{""}}); !errors.Is(err, publish.ErrInvalid) {
-		t.Errorf("to nobody: %v", err)
+		t.Errorf("without a target: got error %v", err)
 	}
 }

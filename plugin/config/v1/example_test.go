@@ -9,7 +9,7 @@ import (
 	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 )
 
-// What a scheduler hands over of its configuration's pluginConfig, and what is no argument.
+// A scheduler passes the raw arguments of its configuration's pluginConfig; other objects are refused.
 func ExampleDecode() {
 	o, err := configv1.Decode(&runtime.Unknown{Raw: []byte(`{"stalePolicy": "Reject", "maxWait": "0s"}`)}, config.Kind)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 )
 
-// codecs are those of a scheduler that registers both versions.
+// codecs returns the codecs of a scheduler that registers both versions.
 func codecs(t testing.TB) (*runtime.Scheme, serializer.CodecFactory) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{config.AddToScheme, configv1.AddToScheme} {
@@ -48,11 +48,11 @@ func TestSchedulersSchemeDecodes(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, err := decode(t, `{"lissen":"x"}`); err == nil || !strings.Contains(err.Error(), "lissen") {
-		t.Errorf("an unknown field: %v", err)
+		t.Errorf("unknown field: got error %v", err)
 	}
 }
 
-// full has a value in every field.
+// full returns args with a value in every field.
 func full(t *testing.T) configv1.SpazioArgs {
 	var a configv1.SpazioArgs
 	v := reflect.ValueOf(&a).Elem()
@@ -72,13 +72,13 @@ func full(t *testing.T) configv1.SpazioArgs {
 		case int32:
 			f.SetInt(int64(i + 1))
 		default:
-			t.Fatalf("%s is of a kind that copies may share", v.Type().Field(i).Name)
+			t.Fatalf("%s has a kind that copies may share", v.Type().Field(i).Name)
 		}
 	}
 	return a
 }
 
-func TestNothingIsLost(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	a := full(t)
 	scheme, c := codecs(t)
 	var internal config.SpazioArgs
@@ -90,7 +90,7 @@ func TestNothingIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(a, back); diff != "" {
-		t.Errorf("converted there and back (-want +got):\n%s", diff)
+		t.Errorf("converted to internal and back (-want +got):\n%s", diff)
 	}
 	for _, obj := range []runtime.Object{&a, &internal} {
 		if diff := cmp.Diff(obj, obj.DeepCopyObject()); diff != "" {
@@ -102,7 +102,7 @@ func TestNothingIsLost(t *testing.T) {
 		t.Error("a copy shares its origin's maxWait")
 	}
 	if (*configv1.SpazioArgs)(nil).DeepCopyObject() != nil || (*config.SpazioArgs)(nil).DeepCopyObject() != nil {
-		t.Error("a copy of nil is not nil")
+		t.Error("got a non-nil copy of nil")
 	}
 	defaulted := a
 	scheme.Default(&defaulted)
@@ -119,12 +119,11 @@ func TestNothingIsLost(t *testing.T) {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	if diff := cmp.Diff(&internal, obj); diff != "" {
-		t.Errorf("written and read (-want +got):\n%s", diff)
+		t.Errorf("encoded and decoded (-want +got):\n%s", diff)
 	}
 }
 
-// FuzzRoundTrip: what decodes comes back the same after being converted,
-// encoded and decoded again.
+// FuzzRoundTrip: a decoded value stays the same after it is converted, encoded and decoded again.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte(`{"listen":"127.0.0.1:0","maxAge":"2s","reportBurst":3}`))
 	f.Add([]byte("capacityWeight: 0.25\ninsecure: true"))
@@ -149,7 +148,7 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// TestSlotsArgs: the arguments of SpazioSlots are read, defaulted, refused and copied.
+// TestSlotsArgs: the arguments of SpazioSlots are decoded, defaulted, validated and copied.
 func TestSlotsArgs(t *testing.T) {
 	scheme, c := codecs(t)
 	decode := func(text string) (runtime.Object, error) {
@@ -179,16 +178,16 @@ func TestSlotsArgs(t *testing.T) {
 		}
 	}
 	if _, err := decode("swop: x"); err == nil || !strings.Contains(err.Error(), "swop") {
-		t.Errorf("an unknown field: %v", err)
+		t.Errorf("unknown field: got error %v", err)
 	}
 	if err := (config.SpazioSlotsArgs{}).Validate(); err != nil {
-		t.Errorf("the zero value: %v", err)
+		t.Errorf("zero value: got error %v", err)
 	}
 	var name *field.Error
 	if err := (config.SpazioSlotsArgs{Swap: "graceful"}).Validate(); !errors.As(err, &name) || name.Field != "swap" || !errors.Is(err, config.ErrInvalid) {
-		t.Errorf("a bad value: %v", err)
+		t.Errorf("invalid value: got error %v", err)
 	}
 	if (*configv1.SpazioSlotsArgs)(nil).DeepCopyObject() != nil || (*config.SpazioSlotsArgs)(nil).DeepCopyObject() != nil {
-		t.Error("a copy of nil is not nil")
+		t.Error("got a non-nil copy of nil")
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/embedded/controllers"
 )
 
-// patience is how long anything may take; it is no expectation.
+// patience bounds each wait; it is no expected duration.
 const patience = 3 * time.Minute
 
 func eventually(t *testing.T, what string, holds func() (bool, any)) {
@@ -31,7 +31,7 @@ func eventually(t *testing.T, what string, holds func() (bool, any)) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %v; now %+v", what, patience, state)
+			t.Fatalf("%s: not within %v; got %+v", what, patience, state)
 		}
 	}
 }
@@ -67,8 +67,8 @@ func (b bed) waitPods(n int) {
 
 var background = metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
 
-// With their rights alone the controllers make pods, say that Jobs are done, and remove
-// what nobody owns any more, of kinds too that came later.
+// With only their own permissions the controllers create pods, complete Jobs, and remove unowned
+// objects, also of kinds added later.
 func TestControllers(t *testing.T) {
 	plane, err := embedded.Start(t.Context(), embedded.Config{RBAC: true})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestControllers(t *testing.T) {
 	b.deleteOwner()
 	b.deleteNamespace()
 	running.Close()
-	running.Close() // a second time is no error
+	running.Close() // a second Close is no error
 }
 
 func (b bed) runJob() {
@@ -150,7 +150,7 @@ func (b bed) runDeployment() {
 	if err := b.client.CoreV1().Pods("default").Delete(b.Context(), lost.Name, metav1.DeleteOptions{}); err != nil {
 		b.Fatal(err)
 	}
-	eventually(b.T, "another pod for one that was lost", func() (bool, any) {
+	eventually(b.T, "another pod that replaces a lost one", func() (bool, any) {
 		pods := b.pods()
 		for _, pod := range pods {
 			if pod.UID == lost.UID {
@@ -165,7 +165,7 @@ func (b bed) runDeployment() {
 	b.waitPods(0)
 }
 
-// runSets has a StatefulSet and a DaemonSet make their pods.
+// runSets lets a StatefulSet and a DaemonSet create their pods.
 func (b bed) runSets() {
 	always := *template.DeepCopy()
 	always.Spec.RestartPolicy = corev1.RestartPolicyAlways
@@ -197,7 +197,7 @@ func (b bed) runSets() {
 	b.waitPods(0)
 }
 
-// deleteNamespace has one go with what is in it.
+// deleteNamespace deletes a namespace with its objects.
 func (b bed) deleteNamespace() {
 	namespaces := b.client.CoreV1().Namespaces()
 	if _, err := namespaces.Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}, metav1.CreateOptions{}); err != nil {
@@ -216,7 +216,7 @@ func (b bed) deleteNamespace() {
 	})
 }
 
-// deleteOwner has a custom object own a ConfigMap.
+// deleteOwner lets a custom object own a ConfigMap.
 func (b bed) deleteOwner() {
 	definition := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -255,7 +255,7 @@ func (b bed) deleteOwner() {
 	if err := owners.Delete(b.Context(), "owner", background); err != nil {
 		b.Fatal(err)
 	}
-	eventually(b.T, "what the owner had is gone", func() (bool, any) {
+	eventually(b.T, "the owned object is deleted", func() (bool, any) {
 		_, err := maps.Get(b.Context(), "owned", metav1.GetOptions{})
 		return apierrors.IsNotFound(err), err
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
 
-// 300 pods of three core-seconds on 40 cores are done in seven full rounds of 40 and one of
-// 20: (40 · (3 + 6 + … + 21) + 20 · 24) / 300 s.
+// 300 pods of three core-seconds on 40 cores take seven full rounds of 40 and one of 20: (40 · (3 + 6 +
+// … + 21) + 20 · 24) / 300 s.
 func TestLeastSojourn(t *testing.T) {
 	tasks := make([]batch.Task, 300)
 	for i := range tasks {
@@ -20,16 +20,16 @@ func TestLeastSojourn(t *testing.T) {
 		t.Errorf("%g s, want %g", got, want)
 	}
 	if got := batch.LeastSojourn(tasks, 1000); got != 3 {
-		t.Errorf("with a core for each %g s, want 3", got)
+		t.Errorf("with a core each: got %g s, want 3", got)
 	}
 	for _, nothing := range []float64{batch.LeastSojourn(nil, 4), batch.LeastSojourn(tasks, 0)} {
 		if nothing != 0 {
-			t.Errorf("of nothing %g s", nothing)
+			t.Errorf("without pods: got %g s", nothing)
 		}
 	}
 }
 
-// No order of unlike works beats it.
+// No order of different works is faster.
 func TestLeastSojournBoundsEveryOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
@@ -50,7 +50,7 @@ func TestLeastSojournBoundsEveryOrder(t *testing.T) {
 			sum += free[first]
 		}
 		if mean := sum / float64(len(tasks)); mean < least-1e-9 {
-			t.Fatalf("%d works on %d cores take %g s, less than the least, %g", len(tasks), cores, mean, least)
+			t.Fatalf("%d works on %d cores: got %g s, less than the bound %g", len(tasks), cores, mean, least)
 		}
 	}
 }

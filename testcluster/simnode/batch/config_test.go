@@ -55,10 +55,10 @@ func TestConfigValidate(t *testing.T) {
 		}
 		var name *field.Error
 		if !errors.As(err, &name) || name.Field != test.name || !errors.Is(err, batch.ErrInvalid) {
-			t.Errorf("%+v: error %v, want one of %s", test.config, err, test.name)
+			t.Errorf("%+v: got error %v, want one of %s", test.config, err, test.name)
 		}
 		if _, planned := batch.Plan(test.config); !errors.Is(planned, batch.ErrInvalid) {
-			t.Errorf("Plan of %+v: error %v", test.config, planned)
+			t.Errorf("Plan of %+v: got error %v", test.config, planned)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 package batch
 
-// What tests of the package outside of it look at.
+// Exports for tests outside the package.
 
 const (
 	Namespace = namespace

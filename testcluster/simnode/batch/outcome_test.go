@@ -10,8 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
 
-// Times count from the first submission, whichever record has it; what has not
-// happened is left out.
+// Times count from the first submission, whichever record has it; missing events are left out.
 func TestOutcomes(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	at := func(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }

@@ -44,21 +44,21 @@ func TestPlan(t *testing.T) {
 					t.Fatalf("task %d: %+v", i, task)
 				}
 				if i > 0 && task.Arrival < tasks[i-1].Arrival {
-					t.Fatalf("task %d arrives before the one before it", i)
+					t.Fatalf("task %d arrives before its predecessor", i)
 				}
 			}
 			if mean := work / float64(len(tasks)); math.Abs(mean-test.meanWork) > .1*test.meanWork {
-				t.Errorf("mean work %.3f s, want %g", mean, test.meanWork)
+				t.Errorf("got mean work %.3f s, want %g", mean, test.meanWork)
 			}
 			gap := tasks[len(tasks)-1].Arrival.Seconds() / float64(len(tasks))
 			if math.Abs(gap-test.meanArrival) > .1*test.meanArrival {
-				t.Errorf("mean gap %.3f s, want %g", gap, test.meanArrival)
+				t.Errorf("got mean gap %.3f s, want %g", gap, test.meanArrival)
 			}
 		})
 	}
 }
 
-// A burst is a Poisson process of two rates, and what comes before it is as without.
+// A burst is a Poisson process with two rates, and the tasks before it are as without it.
 func TestPlanBursts(t *testing.T) {
 	config := batch.Config{Pods: 6000, Rate: 4, Seed: 5}
 	calm := plan(t, config)
@@ -67,18 +67,18 @@ func TestPlanBursts(t *testing.T) {
 	before := 0
 	for tasks[before].Arrival < 500*time.Second {
 		if tasks[before] != calm[before] {
-			t.Fatalf("task %d is another before the burst", before)
+			t.Fatalf("task %d before the burst differs", before)
 		}
 		before++
 	}
 	if before < 1800 || before > 2200 {
-		t.Errorf("%d pods before the burst, want about 2000", before)
+		t.Errorf("got %d pods before the burst, want about 2000", before)
 	}
 	last := tasks[len(tasks)-1].Arrival.Seconds() - 500
 	if rate := float64(len(tasks)-before) / last; rate < 16 || rate > 18 {
-		t.Errorf("%.1f pods a second in the burst, want about 17", rate)
+		t.Errorf("got %.1f pods per second in the burst, want about 17", rate)
 	}
-	// The first pod of a burst is as far from its begin as any from the one before.
+	// The first pod of a burst is as far from its start as any pod from its predecessor.
 	first, seeds := 0., 2000
 	for seed := range uint64(seeds) {
 		tasks := plan(t, batch.Config{Pods: 60, Rate: 4, Burst: 17, BurstAfter: 5, Seed: seed})
@@ -86,9 +86,9 @@ func TestPlanBursts(t *testing.T) {
 		first += tasks[i].Arrival.Seconds() - 5
 	}
 	if mean := first / float64(seeds) * 17; math.Abs(mean-1) > .1 {
-		t.Errorf("the burst's first pod is %.2f mean gaps from its begin", mean)
+		t.Errorf("got the burst's first pod %.2f mean gaps from its start", mean)
 	}
-	// The gaps' deviation is their mean.
+	// The standard deviation of exponential gaps equals their mean.
 	var sum, squares float64
 	for i := before + 1; i < len(tasks); i++ {
 		gap := (tasks[i].Arrival - tasks[i-1].Arrival).Seconds()
@@ -96,7 +96,7 @@ func TestPlanBursts(t *testing.T) {
 	}
 	n := float64(len(tasks) - before - 1)
 	if mean := sum / n; math.Abs(math.Sqrt(squares/n-mean*mean)/mean-1) > .1 {
-		t.Errorf("gaps of mean %.4f s have deviation %.4f s", mean, math.Sqrt(squares/n-mean*mean))
+		t.Errorf("gaps of mean %.4f s: got deviation %.4f s", mean, math.Sqrt(squares/n-mean*mean))
 	}
 }
 

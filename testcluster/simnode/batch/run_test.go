@@ -36,14 +36,14 @@ func TestRunFollowsItsPods(t *testing.T) {
 	}
 	first := pods.Items[0]
 	if first.Name != "mine-1" || first.Spec.SchedulerName != "mine" || first.Annotations[simnode.AnnotationWork] != "1" || first.Annotations[simnode.AnnotationMemory] != "1048576" {
-		t.Errorf("the first pod is %s of %s, %v", first.Name, first.Spec.SchedulerName, first.Annotations)
+		t.Errorf("first pod: got %s of %s, %v", first.Name, first.Spec.SchedulerName, first.Annotations)
 	}
 
 	if got := first.Spec.Containers[0].Resources.Requests; len(got) != 0 {
-		t.Errorf("the first pod requests %v", got)
+		t.Errorf("first pod: got requests %v", got)
 	}
 	if got := pods.Items[1].Spec.Containers[0].Resources.Requests.Cpu().String(); got != "1500m" {
-		t.Errorf("the second pod requests %s", got)
+		t.Errorf("second pod: got requests %s", got)
 	}
 
 	steps := []struct {
@@ -72,14 +72,14 @@ func TestRunFollowsItsPods(t *testing.T) {
 		}
 	}
 	if !closed(run.Done()) {
-		t.Error("not done with every pod at its end")
+		t.Error("not done although every pod has ended")
 	}
 	records := run.Records()
 	if r := records[0]; r.Node != "node" || r.Bound != at(0) || r.Running != at(1) || r.Done != at(4) || r.Failed {
-		t.Errorf("the first pod: %+v", r)
+		t.Errorf("first pod: got %+v", r)
 	}
 	if r := records[1]; !r.Running.IsZero() || r.Done != at(5) || !r.Failed {
-		t.Errorf("the second pod: %+v", r)
+		t.Errorf("second pod: got %+v", r)
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
 
-// Pods that arrive at once are all there before the first can be scheduled, and their time
-// counts from then for each, however slowly the API server takes them.
-func TestPodsAtOnceAreAllThereBeforeTheFirstIsScheduled(t *testing.T) {
+// Pods that arrive together all exist before the first can be scheduled, and each one's time counts
+// from then, however slow the API server is.
+func TestPodsAtOnceExistBeforeTheFirstIsScheduled(t *testing.T) {
 	client := fake.NewClientset()
 	var mu sync.Mutex
 	var verbs []string
@@ -37,7 +37,7 @@ func TestPodsAtOnceAreAllThereBeforeTheFirstIsScheduled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := slices.Concat(slices.Repeat([]string{"create"}, 40), slices.Repeat([]string{"patch"}, 40)); !slices.Equal(verbs, want) {
-		t.Errorf("the API server was asked to %v", verbs)
+		t.Errorf("got requests %v", verbs)
 	}
 	pods, err := client.CoreV1().Pods(batch.Namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(pods.Items) != 40 {
@@ -51,15 +51,15 @@ func TestPodsAtOnceAreAllThereBeforeTheFirstIsScheduled(t *testing.T) {
 	records := run.Records()
 	for _, r := range records {
 		if !r.Created.Equal(records[0].Created) || r.Created.Before(before) {
-			t.Errorf("%s counts from %v, the first from %v", r.Name, r.Created, records[0].Created)
+			t.Errorf("%s: got start %v, the first %v", r.Name, r.Created, records[0].Created)
 		}
 	}
 	if late := run.Late(); late <= 0 || late > time.Since(before) {
-		t.Errorf("the last was released %v after the first", late)
+		t.Errorf("got the last released %v after the first", late)
 	}
 }
 
-// Pods that arrive one after the other are scheduled as they come.
+// Pods that arrive one after the other are scheduled as they arrive.
 func TestPodsThatArriveAreNotHeld(t *testing.T) {
 	client := fake.NewClientset()
 	run := batch.NewRun("mine", "mine", []batch.Task{{}, {Arrival: time.Millisecond}, {Arrival: 2 * time.Millisecond}})
@@ -69,11 +69,11 @@ func TestPodsThatArriveAreNotHeld(t *testing.T) {
 	for _, a := range client.Actions() {
 		c, ok := a.(k8stesting.CreateAction)
 		if !ok || len(c.GetObject().(*corev1.Pod).Spec.SchedulingGates) > 0 {
-			t.Errorf("%s of a pod that is held", a.GetVerb())
+			t.Errorf("got %s of a held pod", a.GetVerb())
 		}
 	}
 	records := run.Records()
 	if d := records[2].Created.Sub(records[0].Created); d < 0 || run.Late() < 0 {
-		t.Errorf("the third came %v after the first", d)
+		t.Errorf("got the third pod %v after the first", d)
 	}
 }

@@ -17,7 +17,7 @@ func at(seconds float64) time.Time {
 	return epoch.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// record is a pod of one core-second.
+// record returns a pod of one core-second.
 func record(node string, created, bound, running, done float64) batch.Record {
 	return batch.Record{
 		Task:    batch.Task{Work: time.Second},
@@ -99,7 +99,7 @@ func TestSummaryIsFinite(t *testing.T) {
 	s := batch.Summarise([]batch.Record{{Created: at(0)}})
 	for _, v := range []float64{s.Throughput, s.Makespan, s.SlowdownP99, s.RunTime.Mean} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			t.Errorf("a summary of nothing holds %g", v)
+			t.Errorf("summary without pods: got %g", v)
 		}
 	}
 }

@@ -46,14 +46,14 @@ func TestUnlike(t *testing.T) {
 			changes++
 		}
 		if task != again[i] {
-			t.Errorf("pod %d is %+v, and then %+v", i, task, again[i])
+			t.Errorf("pod %d: got %+v, and then %+v", i, task, again[i])
 		}
 		if task == other[i] {
 			same++
 		}
 	}
 	if count["busy"] != 30 || count["large"] != 20 || changes < 10 || same > 0 {
-		t.Errorf("%v, the owner changes %d times, and %d pods are those of another seed", count, changes, same)
+		t.Errorf("%v: got %d changes of owner, and %d pods equal to another seed's", count, changes, same)
 	}
 }
 
@@ -75,9 +75,9 @@ func TestUnlikeRefuses(t *testing.T) {
 	}
 }
 
-// A pod that is killed comes back under another name, after ten seconds and then after twenty, and counts
-// from its first submission. The run ends with its last life.
-func TestKilledPodsComeBack(t *testing.T) {
+// A killed pod is submitted again under another name, after ten seconds and then after twenty, and its
+// time counts from the first submission. The run ends with its last attempt.
+func TestKilledPodsAreSubmittedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
 		run := batch.NewRun("act", "mine", []batch.Task{{Owner: "large", Cores: .5, Work: time.Second}})
@@ -109,7 +109,7 @@ func TestKilledPodsComeBack(t *testing.T) {
 		live := func(name string, lives int, end simnode.Phase) {
 			t.Helper()
 			if got := names(); len(got) != lives || got[lives-1] != name {
-				t.Fatalf("the pods are %v, want %d with %s", got, lives, name)
+				t.Fatalf("got pods %v, want %d with %s", got, lives, name)
 			}
 			observe(name, simnode.Bound)
 			observe(name, simnode.Running)
@@ -118,20 +118,20 @@ func TestKilledPodsComeBack(t *testing.T) {
 		live("act-1", 1, simnode.Failed)
 		time.Sleep(9 * time.Second)
 		if got := names(); len(got) != 1 || closed(run.Done()) {
-			t.Errorf("after nine seconds the pods are %v", got)
+			t.Errorf("after nine seconds: got pods %v", got)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		live("act-1.1", 2, simnode.Failed)
 		time.Sleep(19 * time.Second)
 		if got := names(); len(got) != 2 {
-			t.Errorf("after 19 seconds more the pods are %v", got)
+			t.Errorf("after 19 more seconds: got pods %v", got)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		live("act-1.2", 3, simnode.Succeeded)
 		if err := <-submitted; err != nil || !closed(run.Done()) {
-			t.Fatalf("the run is not over: %v", err)
+			t.Fatalf("the run has not ended: %v", err)
 		}
 		r := run.Records()[0]
 		if r.Kills != 2 || r.Failed || r.Node != "node" || r.Created.After(begin) || r.Done.Sub(r.Created) != 32*time.Second {

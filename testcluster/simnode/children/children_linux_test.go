@@ -21,25 +21,25 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
-// roleVariable makes the test binary another program.
+// roleVariable makes the test binary act as another program.
 const roleVariable = "SPAZIO_CHILDREN_TEST"
 
 // The test binary is its own child, and the parent of others that the tests kill.
 func TestMain(m *testing.M) {
-	if os.Getenv(roleVariable) == "forgetful" { // a program that does not call Init
+	if os.Getenv(roleVariable) == "without-init" { // a program that does not call Init
 		if _, err := children.NewGroup(); errors.Is(err, children.ErrNoInit) {
 			os.Exit(0)
 		}
 		os.Exit(1)
 	}
-	children.Init(map[string]children.Role{"echo": echo, "fail": fail, "burn": burn, "deaf": deaf, "tidy": tidy})
+	children.Init(map[string]children.Role{"echo": echo, "fail": fail, "burn": burn, "unresponsive": unresponsive, "tidy": tidy})
 	if os.Getenv(roleVariable) == "parent" {
 		parent()
 	}
 	os.Exit(m.Run())
 }
 
-// echo says where it may run, then what it hears.
+// echo prints its CPUs, then its input.
 func echo(_ context.Context, args []string, in io.Reader, out io.Writer) error {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -52,7 +52,7 @@ func echo(_ context.Context, args []string, in io.Reader, out io.Writer) error {
 
 func fail(context.Context, []string, io.Reader, io.Writer) error { return errors.New("no such luck") }
 
-// burn takes as many milliseconds of CPU time as it is told, then waits.
+// burn uses the given milliseconds of CPU time, then waits.
 func burn(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
 	ms, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -72,13 +72,13 @@ func burn(ctx context.Context, args []string, _ io.Reader, out io.Writer) error 
 	return nil
 }
 
-// deaf has neither its input's end nor a signal move it.
-func deaf(_ context.Context, _ []string, _ io.Reader, out io.Writer) error {
+// unresponsive ignores the end of its input and signals.
+func unresponsive(_ context.Context, _ []string, _ io.Reader, out io.Writer) error {
 	fmt.Fprintln(out, "here")
 	select {}
 }
 
-// tidy has something left to do when it is told to end in both ways.
+// tidy has work left when it is asked to end in both ways.
 func tidy(ctx context.Context, _ []string, in io.Reader, out io.Writer) error {
 	fmt.Fprintln(out, "here")
 	<-ctx.Done()
@@ -93,13 +93,13 @@ func tidy(ctx context.Context, _ []string, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// parent starts deaf children, says where, and waits to be killed.
+// parent starts unresponsive children, prints their directory, and waits to be killed.
 func parent() {
 	group, err := children.NewGroup()
 	if err == nil {
 		for range 3 {
 			var p *children.Process
-			if p, err = group.Start(children.Spec{Role: "deaf"}); err == nil {
+			if p, err = group.Start(children.Spec{Role: "unresponsive"}); err == nil {
 				_, err = p.Line(context.Background())
 			}
 		}
@@ -138,7 +138,7 @@ func TestNewGroupWantsInit(t *testing.T) {
 	}
 }
 
-// A child has its arguments, its directory and its CPUs, and talks with the parent.
+// A child has its arguments, directory and CPUs, and exchanges lines with the parent.
 func TestChild(t *testing.T) {
 	g := newGroup(t)
 	cpus, err := children.CPUs()
@@ -147,25 +147,25 @@ func TestChild(t *testing.T) {
 	}
 	pinned := start(t, g, children.Spec{Role: "echo", Args: []string{"a", "b c"}, CPUs: cpus[len(cpus)-1:]})
 	if got, want := line(t, pinned), "1 "+g.Dir()+" a b c"; got != want {
-		t.Errorf("a child of one CPU says %q, want %q", got, want)
+		t.Errorf("child with one CPU: got %q, want %q", got, want)
 	}
 	free := start(t, g, children.Spec{Role: "echo"})
 	if got, want := line(t, free), fmt.Sprintf("%d %s ", len(cpus), g.Dir()); got != want {
-		t.Errorf("a child after it says %q, want %q", got, want)
+		t.Errorf("next child: got %q, want %q", got, want)
 	}
 	fmt.Fprintln(free, "hello")
 	if got := line(t, free); got != "hello" {
-		t.Errorf("it answers %q", got)
+		t.Errorf("got answer %q", got)
 	}
 	if err := free.Stop(t.Context()); err != nil {
-		t.Errorf("it ends with %v", err)
+		t.Errorf("got error %v at its end", err)
 	}
 	if _, err := free.Line(t.Context()); !errors.Is(err, children.ErrEnded) {
-		t.Errorf("a line of it then: error %v", err)
+		t.Errorf("line after its end: got error %v", err)
 	}
 }
 
-// Why a child failed is in the error.
+// The error has the reason of a child's failure.
 func TestChildFails(t *testing.T) {
 	p := start(t, newGroup(t), children.Spec{Role: "fail"})
 	_, err := p.Line(t.Context())
@@ -177,42 +177,43 @@ func TestChildFails(t *testing.T) {
 	}
 }
 
-// The CPU time is that of the child alone, while it lives and after.
+// The CPU time is the child's own, while it runs and afterwards.
 func TestCPU(t *testing.T) {
 	p := start(t, newGroup(t), children.Spec{Role: "burn", Args: []string{"300"}})
 	line(t, p)
-	const most = 20 * time.Second // what a test binary may take besides
+	const most = 20 * time.Second // the test binary's own usage
 	if got := p.CPU(); got < 300*time.Millisecond || got > most {
-		t.Errorf("%v of CPU time, want 300 ms at least", got)
+		t.Errorf("got %v of CPU time, want at least 300 ms", got)
 	}
 	p.Kill()
 	<-p.Done()
 	if got := p.CPU(); got < 290*time.Millisecond || got > most { // the kernel counts ticks there
-		t.Errorf("%v of CPU time after its end, want 300 ms at least", got)
+		t.Errorf("got %v of CPU time after its end, want at least 300 ms", got)
 	}
 }
 
-// A child that heeds nothing is killed, and its directory gone.
+// A child that ignores everything is killed, and its directory removed.
 func TestCloseLeavesNothing(t *testing.T) {
 	g := newGroup(t)
-	p := start(t, g, children.Spec{Role: "deaf"})
+	p := start(t, g, children.Spec{Role: "unresponsive"})
 	line(t, p)
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(p.PID(), 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("the child is there: %v", err)
+		t.Errorf("the child still runs: %v", err)
 	}
 	if _, err := os.Stat(g.Dir()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the directory is there: %v", err)
+		t.Errorf("the directory still exists: %v", err)
 	}
 	if _, err := g.Start(children.Spec{Role: "echo"}); !errors.Is(err, children.ErrClosed) {
-		t.Errorf("a start after it: %v", err)
+		t.Errorf("start after Close: got error %v", err)
 	}
 }
 
-// TestStopWaitsForTheTidy: a signal after the end of its input does not kill a child.
-func TestStopWaitsForTheTidy(t *testing.T) {
+// TestStopWaitsForCleanup: the signal that follows the end of its input does not kill a child that
+// cleans up.
+func TestStopWaitsForCleanup(t *testing.T) {
 	p := start(t, newGroup(t), children.Spec{Role: "tidy"})
 	line(t, p)
 	if err := p.Stop(t.Context()); err != nil {
@@ -223,19 +224,19 @@ func TestStopWaitsForTheTidy(t *testing.T) {
 	}
 }
 
-func TestStopKillsTheDeaf(t *testing.T) {
-	p := start(t, newGroup(t), children.Spec{Role: "deaf"})
+func TestStopKillsUnresponsiveChildren(t *testing.T) {
+	p := start(t, newGroup(t), children.Spec{Role: "unresponsive"})
 	line(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	// Init has SIGTERM end the context alone, which deaf has not.
+	// Init turns SIGTERM into the end of the context, which unresponsive ignores.
 	if err := p.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
 	<-p.Done()
 }
 
-// Nothing outlives a parent that is killed: neither children nor directory.
+// Nothing outlives a killed parent: neither children nor directory.
 func TestParentKilled(t *testing.T) {
 	temp := t.TempDir()
 	program := exec.Command(os.Args[0])
@@ -247,20 +248,20 @@ func TestParentKilled(t *testing.T) {
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said, err := bufio.NewReader(out).ReadString('\n')
+	output, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(strings.TrimSpace(said)); err != nil {
-		t.Fatalf("its directory: %v", err)
+	if _, err := os.Stat(strings.TrimSpace(output)); err != nil {
+		t.Fatalf("its directory: got %v", err)
 	}
 	if n := len(runningIn(t, temp)); n != 5 { // itself, the keeper and three more
-		t.Fatalf("%d processes, want five", n)
+		t.Fatalf("got %d processes, want five", n)
 	}
 	if err := program.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = program.Wait() // says that it was killed
+	_ = program.Wait() // returns that it was killed
 	for {
 		entries, err := os.ReadDir(temp)
 		if err != nil {
@@ -273,7 +274,7 @@ func TestParentKilled(t *testing.T) {
 	}
 }
 
-// runningIn are the processes that have a directory, or one below it, as their TMPDIR.
+// runningIn returns the processes whose TMPDIR is the directory, or one below it.
 func runningIn(t *testing.T, temp string) (pids []string) {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -288,7 +289,7 @@ func runningIn(t *testing.T, temp string) (pids []string) {
 	return pids
 }
 
-// newGroup returns a group whose files are the test's, closed when it ends.
+// newGroup returns a group with files in the test's directory, closed at its end.
 func newGroup(t *testing.T) *children.Group {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
 
-// Two parts, the second of which fails: that ends the other.
+// Two parts run; the second fails, which ends the other.
 func Example() {
 	group, running := parts.New(context.Background(), func(err error) { fmt.Println("while stopping:", err) })
 	group.Start("clock", func(ctx context.Context) error {

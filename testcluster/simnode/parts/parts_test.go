@@ -16,7 +16,7 @@ var _ parts.Part = (*simnode.Fleet)(nil)
 
 var errBroken = errors.New("broken")
 
-// log is what happened, in order.
+// log is the sequence of events.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -28,20 +28,20 @@ func (l *log) add(line string) {
 	l.lines = append(l.lines, line)
 }
 
-// part is one that was started elsewhere.
+// part is a part that was started elsewhere.
 type part struct {
 	*log
 	failed   chan struct{}
-	err      error // why it failed
-	refusing error // to close
+	err      error // the reason of its failure
+	refusing error // the error of Close
 }
 
 func (p *part) Failed() <-chan struct{} { return p.failed }
 func (p *part) Err() error              { return p.err }
 func (p *part) Close() error            { p.add("plane closed"); return p.refusing }
 
-// Parts end in the reverse of their order, each gone before the next is told, even where
-// the context they were started under ended long before.
+// Parts end in reverse order, each after the next one has ended, even if the context they were started
+// with ended long before.
 func TestStop(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	var happened log
@@ -52,9 +52,9 @@ func TestStop(t *testing.T) {
 	for _, name := range []string{"nodes", "agents"} {
 		group.Start(name, func(ctx context.Context) error {
 			<-ctx.Done()
-			happened.add(name + " told")
-			happened.add(name + " gone")
-			return errBroken // of no interest by then
+			happened.add(name + " stopped")
+			happened.add(name + " ended")
+			return errBroken // irrelevant by then
 		})
 	}
 	interrupt()
@@ -64,7 +64,7 @@ func TestStop(t *testing.T) {
 	}
 	group.Stop()
 	group.Stop()
-	want := []string{"agents told", "agents gone", "nodes told", "nodes gone", "file removed", "plane closed"}
+	want := []string{"agents stopped", "agents ended", "nodes stopped", "nodes ended", "file removed", "plane closed"}
 	if diff := cmp.Diff(want, happened.lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -72,17 +72,17 @@ func TestStop(t *testing.T) {
 		t.Errorf("reported %v", reported)
 	}
 	if cause := context.Cause(running); !errors.Is(cause, context.Canceled) {
-		t.Errorf("the cause is %v", cause)
+		t.Errorf("got cause %v", cause)
 	}
 }
 
 // The first part that ends by itself ends the context, and is its cause.
 func TestFailure(t *testing.T) {
 	for _, test := range []struct {
-		name string
-		fail func(*parts.Group, *log)
-		want error
-		says string
+		name     string
+		fail     func(*parts.Group, *log)
+		want     error
+		wantText string
 	}{
 		{"with an error", func(g *parts.Group, _ *log) {
 			g.Start("nodes", func(context.Context) error { return errBroken })
@@ -101,8 +101,8 @@ func TestFailure(t *testing.T) {
 			group, running := parts.New(t.Context(), func(err error) { t.Errorf("reported %v", err) })
 			test.fail(group, &happened)
 			<-running.Done()
-			if err := context.Cause(running); !errors.Is(err, test.want) || err.Error() != test.says {
-				t.Errorf("the cause is %v", err)
+			if err := context.Cause(running); !errors.Is(err, test.want) || err.Error() != test.wantText {
+				t.Errorf("got cause %v", err)
 			}
 			group.Stop()
 		})

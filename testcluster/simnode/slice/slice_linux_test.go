@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// wait says on how many CPUs it is, and waits.
+// wait prints its number of CPUs, and waits.
 func wait(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -51,14 +51,14 @@ func end(_ context.Context, _ []string, _ io.Reader, out io.Writer) error {
 	return nil
 }
 
-// serve says that it serves at an address.
+// serve prints the address that it serves at.
 func serve(_ context.Context, args []string, in io.Reader, out io.Writer) error {
 	fmt.Fprintln(out, args[0])
 	_, err := io.Copy(io.Discard, in)
 	return err
 }
 
-// burn burns until its input ends.
+// burn uses CPU time until its input ends.
 func burn(ctx context.Context, _ []string, _ io.Reader, out io.Writer) error {
 	fmt.Fprintln(out, "burning")
 	for ctx.Err() == nil {
@@ -66,7 +66,7 @@ func burn(ctx context.Context, _ []string, _ io.Reader, out io.Writer) error {
 	return nil
 }
 
-// tick is how often the generator updates its files.
+// tick is the generator's update interval.
 const tick = 50 * time.Millisecond
 
 func firstCPU(t *testing.T) []int {
@@ -87,7 +87,7 @@ func line(t *testing.T, p *children.Process) string {
 	return l
 }
 
-// generator is a child that keeps the files of hosts in dir.
+// generator is a child that maintains the files of hosts in dir.
 type generator struct {
 	t *testing.T
 	*children.Process
@@ -105,12 +105,12 @@ func startGenerator(t *testing.T, g *children.Group, dir string, hosts ...slice.
 		t.Fatal(err)
 	}
 	if l := line(t, p); l != "ready" {
-		t.Fatalf("it says %q", l)
+		t.Fatalf("got line %q", l)
 	}
 	return &generator{t: t, Process: p}
 }
 
-func (g *generator) tell(m slice.Message) {
+func (g *generator) send(m slice.Message) {
 	g.t.Helper()
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -124,13 +124,13 @@ func (g *generator) tell(m slice.Message) {
 func (g *generator) sync() {
 	g.t.Helper()
 	g.syncs++
-	g.tell(slice.Message{Sync: g.syncs})
+	g.send(slice.Message{Sync: g.syncs})
 	if l := line(g.t, g.Process); l != fmt.Sprint(g.syncs) {
-		g.t.Fatalf("it answers %q", l)
+		g.t.Fatalf("got answer %q", l)
 	}
 }
 
-// joules is a host's package counter.
+// joules returns a host's package counter.
 func joules(t *testing.T, dir, host string) float64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, host, "class/powercap/intel-rapl:0/energy_uj"))
@@ -144,13 +144,13 @@ func joules(t *testing.T, dir, host string) float64 {
 	return float64(micro) / 1e6
 }
 
-// A host takes its idle power, and for each second of CPU time of its processes what lies
-// between that and full: by the kernel's own clock, read before and after. What a process
-// took before it joined does not count, and another host has nothing of it.
+// A host draws its idle power and, for each second of CPU time of its processes, the difference to full
+// power, by the kernel's clock, read before and after. CPU time before a process joined does not count,
+// nor does it count for another host.
 func TestJoulesAreOfCPUTime(t *testing.T) {
 	g, dir := newGroup(t), t.TempDir()
-	// Of two CPUs one is never busy: a host at full can take no more, whatever the clocks of
-	// an interval say.
+	// One of the two CPUs is never busy: a host at full power can draw no more, whatever an interval's
+	// clocks show.
 	const idle, full, most = 10., 70., 40.
 	gen := startGenerator(t, g, dir, slice.Host{Name: "a", CPUs: 2, Idle: idle, Max: full}, slice.Host{Name: "b", CPUs: 1, Idle: idle, Max: most})
 	p, err := g.Start(children.Spec{Role: "burn", CPUs: firstCPU(t)})
@@ -159,7 +159,7 @@ func TestJoulesAreOfCPUTime(t *testing.T) {
 	}
 	line(t, p)
 	before := p.CPU()
-	gen.tell(slice.Message{Join: &slice.Join{Host: "a", ID: "p", PID: p.PID(), Before: before}})
+	gen.send(slice.Message{Join: &slice.Join{Host: "a", ID: "p", PID: p.PID(), Before: before}})
 	type moment struct {
 		early, late time.Time
 		least, most time.Duration
@@ -177,21 +177,21 @@ func TestJoulesAreOfCPUTime(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	to := look()
-	const step = .01 // J of files written a tick later, and of counters' steps
+	const step = .01 // J of files written a tick later, and of counter steps
 	low := idle*to.early.Sub(from.late).Seconds() + (most-idle)*(to.least-from.most).Seconds() - step
 	high := idle*to.late.Sub(from.early).Seconds() + (most-idle)*(to.most-from.least).Seconds() + most*2*tick.Seconds()
 	if got := to.a - from.a; got < low || got > high {
 		t.Errorf("%.3f J, want %.3f to %.3f", got, low, high)
 	}
 	if got, all := to.b-from.b, idle*to.late.Sub(from.early).Seconds()+most*2*tick.Seconds(); got > all {
-		t.Errorf("%.3f J of a host without processes, want %.3f at most", got, all)
+		t.Errorf("host without processes: got %.3f J, want at most %.3f", got, all)
 	}
-	if early := (most - idle) * before.Seconds(); from.a > early+high { // it has burnt for longer than before
-		t.Errorf("%.3f J at the beginning", from.a)
+	if early := (most - idle) * before.Seconds(); from.a > early+high { // it was busy for longer than before
+		t.Errorf("got %.3f J at the beginning", from.a)
 	}
 }
 
-// What an agent reads of a slice is there: pods that run, their CPU time, the machine's.
+// A slice has the files that an agent reads: running pods, their CPU time, the machine's.
 func TestAgentsReadTheFiles(t *testing.T) {
 	g, dir := newGroup(t), t.TempDir()
 	gen := startGenerator(t, g, dir, slice.Host{Name: "a", CPUs: 2, Idle: 1, Max: 2})
@@ -231,16 +231,16 @@ func TestAgentsReadTheFiles(t *testing.T) {
 	}
 	defer reader.Close()
 	if sizes := reader.Sizes(); sizes[0] != 2 {
-		t.Errorf("%v cores, want two", sizes[0])
+		t.Errorf("got %v cores, want two", sizes[0])
 	}
 	p, err := g.Start(children.Spec{Role: "burn", CPUs: firstCPU(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	line(t, p)
-	gen.tell(slice.Message{Join: &slice.Join{Host: "a", ID: "uid-1", PID: p.PID(), Pod: true}})
+	gen.send(slice.Message{Join: &slice.Join{Host: "a", ID: "uid-1", PID: p.PID(), Pod: true}})
 	await("uid-1")
-	gen.tell(slice.Message{Join: &slice.Join{Host: "a", ID: "uid-2", PID: os.Getpid(), Pod: true, Before: time.Hour}})
+	gen.send(slice.Message{Join: &slice.Join{Host: "a", ID: "uid-2", PID: os.Getpid(), Pod: true, Before: time.Hour}})
 	await("uid-1", "uid-2")
 
 	usage, err := telemetry.NewPodUsage(cgroups)
@@ -260,7 +260,7 @@ func TestAgentsReadTheFiles(t *testing.T) {
 		got[p.UID] = p.CPU
 	}
 	if cpu := got["uid-1"]; cpu < least-time.Millisecond || cpu > most+100*tick {
-		t.Errorf("a pod with %v to %v of CPU time has %v", least, most, cpu)
+		t.Errorf("pod with %v to %v of CPU time: got %v", least, most, cpu)
 	}
 	if got["uid-2"] != 0 || read.Tree < got["uid-1"] || read.Node.Busy > read.Tree+20*time.Millisecond || read.Node.Cores != 2 {
 		t.Errorf("pods %v, tree %v, node %+v", got, read.Tree, read.Node)
@@ -269,22 +269,22 @@ func TestAgentsReadTheFiles(t *testing.T) {
 	cpu := p.CPU()
 	p.Kill()
 	<-p.Done()
-	gen.tell(slice.Message{Leave: &slice.Leave{Host: "a", ID: "uid-1", CPU: cpu + time.Second}})
+	gen.send(slice.Message{Leave: &slice.Leave{Host: "a", ID: "uid-1", CPU: cpu + time.Second}})
 	await("uid-2")
 	gen.sync()
 	if err := usage.ReadCPUTo(&read, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if read.Node.Busy < cpu+time.Second-20*time.Millisecond {
-		t.Errorf("the machine has %v, of which a pod that is gone took %v", read.Node.Busy, cpu+time.Second)
+		t.Errorf("got %v of the machine, of which an ended pod used %v", read.Node.Busy, cpu+time.Second)
 	}
 	if read.Tree < cpu+time.Second-time.Millisecond {
-		t.Errorf("the tree has %v, of which a pod that is gone took %v", read.Tree, cpu+time.Second)
+		t.Errorf("got %v of the tree, of which an ended pod used %v", read.Tree, cpu+time.Second)
 	}
 }
 
-// Guests are found on their host by the control groups, with their CPUs and CPU time; the
-// host's energy is of all of them and of what runs beside them.
+// Guests are found on their host by their control groups, with their CPUs and CPU time; the host's
+// energy includes all of them and its other processes.
 func TestGuests(t *testing.T) {
 	g, dir := newGroup(t), t.TempDir()
 	gen := startGenerator(t, g, dir, slice.Host{
@@ -297,7 +297,7 @@ func TestGuests(t *testing.T) {
 			t.Fatal(err)
 		}
 		line(t, p)
-		gen.tell(slice.Message{Join: &slice.Join{Host: at, ID: "p", PID: p.PID()}})
+		gen.send(slice.Message{Join: &slice.Join{Host: at, ID: "p", PID: p.PID()}})
 		processes = append(processes, p)
 	}
 	least := []time.Duration{processes[0].CPU(), processes[1].CPU()}
@@ -314,7 +314,7 @@ func TestGuests(t *testing.T) {
 	if len(guests) != 2 || guests[0].Name != "vm-1" || guests[0].VCPUs != 2 || guests[1].Name != "vm-2" || guests[1].VCPUs != 1 || guests[1].CPU != 0 {
 		t.Errorf("guests %+v", guests)
 	} else if cpu := guests[0].CPU; cpu < least[0]-time.Millisecond || cpu > most {
-		t.Errorf("a guest with %v to %v of CPU time has %v", least[0], most, cpu)
+		t.Errorf("guest with %v to %v of CPU time: got %v", least[0], most, cpu)
 	}
 	usage, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: filepath.Join(dir, "host/cgroup"), ProcRoot: filepath.Join(dir, "host/proc")})
 	if err != nil {
@@ -323,14 +323,14 @@ func TestGuests(t *testing.T) {
 	defer usage.Close()
 	node, err := usage.ReadNode()
 	if err != nil || node.Cores != 3 || node.Busy < least[0]+least[1]-20*time.Millisecond {
-		t.Errorf("the host has %+v of %v and %v, error %v", node, least[0], least[1], err)
+		t.Errorf("host: got %+v of %v and %v, error %v", node, least[0], least[1], err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "vm-1/class")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a guest has counters: %v", err)
+		t.Errorf("got counters of a guest: %v", err)
 	}
 }
 
-// The generator refuses what makes no sense, and says what.
+// The generator refuses invalid input with a reason.
 func TestGeneratorRefuses(t *testing.T) {
 	good := `{"dir":"` + t.TempDir() + `","hosts":[{"name":"a","cpus":1,"idle":1,"max":2}]}`
 	for _, test := range []struct{ args, in, want string }{
@@ -348,11 +348,11 @@ func TestGeneratorRefuses(t *testing.T) {
 		err := slice.Main(t.Context(), []string{test.args}, strings.NewReader(test.in), io.Discard)
 		var refused *field.Error
 		if !errors.As(err, &refused) || refused.Field != test.want || !errors.Is(err, slice.ErrInvalid) {
-			t.Errorf("%s with %q: error %v, want of %s", test.args, test.in, err, test.want)
+			t.Errorf("%s with %q: got error %v, want of %s", test.args, test.in, err, test.want)
 		}
 	}
 	if err := slice.Main(t.Context(), []string{good}, strings.NewReader(""), io.Discard); err != nil {
-		t.Errorf("an input that ends: %v", err)
+		t.Errorf("input that ends: got error %v", err)
 	}
 }
 
@@ -409,7 +409,7 @@ func (r *rig) want(t *testing.T, uid string, phase simnode.Phase) {
 	}
 }
 
-// A pod is a process on the slice's CPUs, with its container's arguments.
+// A pod is a process on the slice's CPUs with its container's arguments.
 func TestMachine(t *testing.T) {
 	r := newRig(t)
 	spec := r.Spec()
@@ -420,13 +420,13 @@ func TestMachine(t *testing.T) {
 	r.want(t, "a", simnode.Running)
 	started, ready := <-r.events, <-r.events
 	if started.UID != "a" || started.Node != "slice" || started.Process == nil || started.Ready != "" || started.Ended {
-		t.Errorf("its start: %+v", started)
+		t.Errorf("start: got %+v", started)
 	}
 	if ready.Ready != "1 x y" || ready.Process != started.Process {
 		t.Errorf("ready: %+v", ready)
 	}
 	if err := r.Bind(simnode.Pod{UID: "a", Args: []string{"wait"}}); !errors.Is(err, simnode.ErrDuplicatePod) {
-		t.Errorf("the same pod again: %v", err)
+		t.Errorf("the same pod again: got error %v", err)
 	}
 	if n := r.Pods(); n != 1 {
 		t.Errorf("%d pods", n)
@@ -434,21 +434,21 @@ func TestMachine(t *testing.T) {
 	r.Kill("a")
 	r.want(t, "a", simnode.Killed)
 	if e := <-r.events; !e.Ended || e.UID != "a" {
-		t.Errorf("its end: %+v", e)
+		t.Errorf("end: got %+v", e)
 	}
 	if n := r.Pods(); n != 0 {
-		t.Errorf("%d pods after its end", n)
+		t.Errorf("got %d pods after its end", n)
 	}
 }
 
-// A process that says where it serves gives its pod that address.
+// The address that a process prints becomes its pod's address.
 func TestMachineAddresses(t *testing.T) {
 	r := newRig(t)
 	for text, ip := range map[string]string{"127.9.8.7:80": "127.9.8.7", "[::1]:80": "::1", "localhost:80": "", "127.9.8.7": "", "ready": ""} {
 		r.bind(t, text, "serve", text)
 		got := <-r.transitions
 		if got.Phase != simnode.Running || got.IP != ip {
-			t.Errorf("%s: %+v, want the address %q", text, got, ip)
+			t.Errorf("%s: got %+v, want address %q", text, got, ip)
 		}
 	}
 }
@@ -461,11 +461,11 @@ func TestMachinePhases(t *testing.T) {
 	r.bind(t, "fails", "fail")
 	r.want(t, "fails", simnode.Failed)
 	if err := r.Bind(simnode.Pod{UID: "none"}); err == nil {
-		t.Error("a pod without a process was taken")
+		t.Error("a pod without a process was accepted")
 	}
 }
 
-// A pod that is killed while it waits for its start never runs, and not more pods wait than a node has.
+// A pod that is killed before its start never runs, and at most as many pods wait as a node has.
 func TestMachineKillsWaitingPods(t *testing.T) {
 	m, err := slice.NewMachine(slice.MachineConfig{
 		Name: "slice", CPUs: firstCPU(t), Group: newGroup(t),
@@ -482,7 +482,7 @@ func TestMachineKillsWaitingPods(t *testing.T) {
 		m.Kill(uid)
 	}
 	if err := m.Bind(simnode.Pod{UID: "more"}); !errors.Is(err, simnode.ErrBadPod) {
-		t.Errorf("one pod more: %v", err)
+		t.Errorf("one pod over the limit: got error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan simnode.Transition, simnode.MaxPods)
@@ -495,7 +495,7 @@ func TestMachineKillsWaitingPods(t *testing.T) {
 	}
 }
 
-// The processes are gone when the machine has stopped.
+// The processes have ended when the machine has stopped.
 func TestMachineStops(t *testing.T) {
 	r := newRig(t)
 	var processes []*children.Process
@@ -510,11 +510,11 @@ func TestMachineStops(t *testing.T) {
 		select {
 		case <-p.Done():
 		default:
-			t.Errorf("process %d runs after the machine", p.PID())
+			t.Errorf("process %d still runs after the machine stopped", p.PID())
 		}
 	}
 	if err := r.Bind(simnode.Pod{UID: "c", Args: []string{"wait"}}); !errors.Is(err, simnode.ErrStopped) {
-		t.Errorf("bind after the end: %v", err)
+		t.Errorf("bind after the end: got error %v", err)
 	}
 }
 
@@ -533,7 +533,7 @@ func TestNewMachineRefuses(t *testing.T) {
 	}
 }
 
-// newGroup returns a group whose files are the test's, closed when it ends.
+// newGroup returns a group with files in the test's directory, closed at its end.
 func newGroup(t *testing.T) *children.Group {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())

@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 )
 
-// All rules of axe hold on all pages, in both schemes, and in a narrow window.
+// All rules of axe pass on all pages, in both colour schemes, and in a narrow window.
 func TestAxe(t *testing.T) {
 	bench := serve(t)
 	large := testbedOf("default", "large", "rack", 40, 4)
@@ -41,7 +41,7 @@ func TestAxe(t *testing.T) {
 	b.Hold("/ui/nowhere")
 }
 
-// further are pages beyond those that have screenshots.
+// further are pages without screenshots.
 var further = []struct{ name, path, ready string }{
 	{"by slots", "build?testbed=default/large&form=slots&job=default/log-sort", `document.querySelector("#plan").dataset.state === "bad"`},
 	{"nowhere", "nowhere", ``},

@@ -19,19 +19,19 @@ type tab struct {
 	url string
 }
 
-// open starts a browser with a tab of that size, for pages of the server at the address.
+// open starts a browser with a tab of this size, for pages of the server at the address.
 func open(t testing.TB, address string, width, height int64) tab {
 	t.Helper()
 	return tab{browser.Open(t, address, width, height), address}
 }
 
-// visit opens a page, by its path behind /ui/.
+// visit opens a page by its path below /ui/.
 func (b tab) visit(path string) {
 	b.T.Helper()
 	b.Visit(ui.Base + path)
 }
 
-// login gives the browser the session that the login form would.
+// login gives the browser the session of the login form.
 func (b tab) login(token string) {
 	b.T.Helper()
 	yes := true
@@ -40,13 +40,13 @@ func (b tab) login(token string) {
 	})
 }
 
-// eval returns what a script comes to.
+// eval returns the result of a script.
 func eval[T any](b tab, script string) T {
 	b.T.Helper()
 	return browser.Eval[T](b.Tab, script)
 }
 
-// withUI lets a server have the pages.
+// withUI enables the server's pages.
 func withUI(c *server.Config) {
 	c.UI = func(api http.Handler) http.Handler {
 		return ui.Handler(ui.Config{API: api, Logger: slog.New(slog.DiscardHandler)})

@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Names that mean harm are text, whether they were there or come later, break no page, and
-// turn nothing around them.
+// Hostile names are text, whether they existed or come later, break no page, and do not affect the
+// direction of other text.
 func TestHostileNames(t *testing.T) {
 	bench := serve(t)
 	names := []string{
@@ -51,18 +51,18 @@ func TestHostileNames(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !eval[bool](b, `[...document.querySelectorAll("table.grid tbody th bdi")].some((e) => e.textContent === `+string(want)+`)`) {
-				t.Errorf("no node is called %q", text)
+				t.Errorf("got no node named %q", text)
 			}
 			if n := eval[int](b, `[...document.querySelectorAll('[data-list="jobs"] a[data-f="name"]')].filter((e) => e.textContent === "default/" + `+string(want)+`).length`); n != 1 {
-				t.Errorf("%d jobs are called %q", n, text)
+				t.Errorf("got %d jobs named %q", n, text)
 			}
 		}
 	}
 	checkUnharmed(b)
 
-	// A name turns nothing but itself: what is around it is isolated.
+	// A name's direction affects only itself: its surroundings are isolated.
 	if n := eval[int](b, `[...document.querySelectorAll("table.grid tbody bdi, table.list tbody bdi")].filter((e) => getComputedStyle(e).unicodeBidi !== "isolate").length`); n != 0 {
-		t.Errorf("%d names are not isolated", n)
+		t.Errorf("got %d names without isolation", n)
 	}
 	for _, path := range []string{"build?testbed=default/profiling", "matrix", "schedulings/default/nightly", "jobs/default/kmeans"} {
 		b.visit(path)
@@ -74,9 +74,9 @@ func TestHostileNames(t *testing.T) {
 func checkUnharmed(b tab) {
 	b.T.Helper()
 	if got := eval[string](b, `[document.images.length, window.harmed, [...document.links].filter((a) => a.protocol !== "http:" && a.getAttribute("href")).length].join()`); got != "0,,0" {
-		b.T.Errorf("pictures, harm, links elsewhere: %s", got)
+		b.T.Errorf("got pictures, injected code or external links: %s", got)
 	}
 	if wide := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
-		b.T.Errorf("%s is %d pixels too wide: %s", eval[string](b, `location.pathname`), wide, eval[string](b, `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest(".scroll, .unseen")).map((e) => e.outerHTML.slice(0, 150)).join("\n")`))
+		b.T.Errorf("%s: got %d pixels too much width: %s", eval[string](b, `location.pathname`), wide, eval[string](b, `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest(".scroll, .unseen")).map((e) => e.outerHTML.slice(0, 150)).join("\n")`))
 	}
 }

@@ -23,7 +23,7 @@ func TestKeyboardAlone(t *testing.T) {
 
 	b.Press(kb.Tab)
 	if got := eval[string](b, `document.activeElement.textContent`); got != "Skip to content" {
-		t.Errorf("the first stop is %q", got)
+		t.Errorf("got first stop %q", got)
 	}
 	b.TabTo(`nav a[href="/ui/build"]`)
 	b.Press(kb.Enter)
@@ -39,12 +39,12 @@ func TestKeyboardAlone(t *testing.T) {
 	b.Press(kb.ArrowDown)
 	b.Until(`document.querySelector("#by-slots").checked`)
 	b.TabTo(`.entry select[name="job"]`)
-	b.Press(kb.ArrowDown, kb.ArrowDown, kb.ArrowDown) // letters count as one word only if they come fast
+	b.Press(kb.ArrowDown, kb.ArrowDown, kb.ArrowDown) // letters form one word only if they arrive fast
 	if got := eval[string](b, `document.activeElement.value`); got != "default/log-sort" {
-		t.Errorf("the third job is %q", got)
+		t.Errorf("got third job %q", got)
 	}
 	b.TabTo("#picker td")
-	// From small-00/0: right, down, give; up, left, give and take back; the plan follows.
+	// From small-00/0: right, down, assign; up, left, assign and undo; the plan follows.
 	b.Press(kb.ArrowRight, kb.ArrowDown, " ", kb.ArrowUp, kb.ArrowLeft, " ", " ", kb.End, kb.ArrowDown, kb.ArrowDown, kb.Enter)
 	b.Until(`document.querySelector('[data-list="plan"]').textContent.includes("small-02/1")`)
 	want := map[string]string{"small-01/1": "1", "small-02/1": "1"}
@@ -52,7 +52,7 @@ func TestKeyboardAlone(t *testing.T) {
 		t.Error(diff)
 	}
 	if n := eval[int](b, `document.querySelectorAll('#picker td[tabindex="0"]').length`); n != 1 {
-		t.Errorf("the grid has %d stops", n)
+		t.Errorf("got %d stops of the grid", n)
 	}
 	b.BackTo(`button[value="create"]`)
 	b.Press(kb.Enter)
@@ -75,7 +75,7 @@ func TestKeyboardAlone(t *testing.T) {
 	b.Press(kb.Escape)
 	b.Until(`!document.querySelector("#confirm").open && document.activeElement.matches('a[data-confirm="Delete"]')`)
 	if _, err := bench.Store.Scheduling(t.Context(), "default", "by-hand"); err != nil {
-		t.Fatal("deleted though it was to be kept:", err)
+		t.Fatal("deleted without confirmation:", err)
 	}
 	b.Press(kb.Enter)
 	b.Until(`document.activeElement.id === "confirm-title"`)
@@ -83,12 +83,12 @@ func TestKeyboardAlone(t *testing.T) {
 	b.Press(kb.Enter)
 	b.Until(`location.pathname === "/ui/" && document.body.textContent.includes("is being deleted")`)
 	if _, err := bench.Store.Scheduling(t.Context(), "default", "by-hand"); err == nil {
-		t.Error("it is still there")
+		t.Error("it still exists")
 	}
 	b.Hold()
 }
 
-// In a large test bed the arrow keys go where the eye does, though rows lie beside each other.
+// In a large test bed the arrow keys follow the visual order, although rows are beside each other.
 func TestArrowsInDenseGrid(t *testing.T) {
 	bench := servertest.Start(t, withUI)
 	bench.Store.PutTestbed(testbedOf("default", "large", "n", 60, 4))
@@ -99,7 +99,7 @@ func TestArrowsInDenseGrid(t *testing.T) {
 	at := func() string { return eval[string](b, `document.activeElement.dataset.slot`) }
 	across := eval[int](b, `(() => { const rows = document.querySelectorAll("table.grid tbody tr"); return [...rows].filter((r) => r.offsetTop === rows[0].offsetTop).length })()`)
 	if across < 2 || across > 8 {
-		t.Fatalf("%d nodes beside each other", across)
+		t.Fatalf("got %d nodes beside each other", across)
 	}
 	node := func(n int) string { return "n-" + string(rune('0'+n/10)) + string(rune('0'+n%10)) }
 	for _, step := range []struct{ keys, want string }{
@@ -111,7 +111,7 @@ func TestArrowsInDenseGrid(t *testing.T) {
 			b.Press(step.keys)
 		}
 		if got := at(); got != step.want {
-			t.Errorf("%q leads to %s, want %s", step.keys, got, step.want)
+			t.Errorf("%q: got %s, want %s", step.keys, got, step.want)
 		}
 	}
 	b.Do(chromedp.KeyEvent(kb.End, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
@@ -122,7 +122,7 @@ func TestArrowsInDenseGrid(t *testing.T) {
 	if got := at(); got != "n-00/0" {
 		t.Error(got)
 	}
-	b.Until(`document.querySelector('[data-f="detail"]').textContent.startsWith("n-00/0 · slot 0 · free")`) // once the watch has told
+	b.Until(`document.querySelector('[data-f="detail"]').textContent.startsWith("n-00/0 · slot 0 · free")`) // once the watch has delivered it
 	b.Press(kb.Tab)
 	if inside := eval[bool](b, `document.activeElement.closest("table.grid") !== null`); inside {
 		t.Error("Tab stays in the grid")

@@ -13,14 +13,14 @@ import (
 	"github.com/spazio-scheduler/spazio/tools/compat/browser"
 )
 
-// Bars of a page with 5,000 cells.
+// Limits for a page with 5,000 cells.
 const (
-	barChange = 250 * time.Millisecond  // of 19 changes in 20
-	barPaint  = 1500 * time.Millisecond // the first
+	barChange = 250 * time.Millisecond  // for 19 changes in 20
+	barPaint  = 1500 * time.Millisecond // for the first
 )
 
-// A change of one of 5,000 slots is on the page that follows them, each cell of which stays
-// the element that it was.
+// A change of one of 5,000 slots reaches the page that follows them, and each cell remains the same
+// element.
 func TestLatency(t *testing.T) {
 	const nodes, perNode, changes = 1250, 4, 100
 	bench := servertest.Start(t, withUI)
@@ -34,7 +34,7 @@ func TestLatency(t *testing.T) {
 		b.Until(live)
 		paints = append(paints, b.FirstPaint())
 	}
-	// Each change of a cell is noted with when it came, by the clock that the test has, too.
+	// Each change of a cell is recorded with its time, by the clock that the test also uses.
 	b.Do(chromedp.Evaluate[chromedp.Void](`window.cells = [...document.querySelectorAll("td[data-slot]")]; window.came = {};
 		new MutationObserver((all) => { for (const m of all) came[m.target.dataset.slot + m.target.dataset.state] = performance.timeOrigin + performance.now(); })
 			.observe(document.querySelector("table.grid"), { attributes: true, attributeFilter: ["data-state"], subtree: true }); undefined`))
@@ -50,9 +50,9 @@ func TestLatency(t *testing.T) {
 		late = append(late, time.UnixMicro(int64(came*1000)).Sub(at))
 	}
 	if !eval[bool](b, `cells.length === 5000 && cells.every((c) => c.isConnected)`) {
-		t.Error("the grid was built anew")
+		t.Error("the grid was rebuilt")
 	}
-	// The counts come by a subscription of their own.
+	// The counts use a separate subscription.
 	b.Until(fmt.Sprintf(`document.querySelector('[data-count="reserved"]').textContent === "%d"`, changes))
 	browser.Judge(t, "change → page, p95 of "+fmt.Sprint(changes), quantile(late, .95), barChange)
 	browser.Judge(t, "change → page, median", quantile(late, .5), barChange)

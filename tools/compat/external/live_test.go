@@ -25,13 +25,13 @@ import (
 
 const live = `document.querySelector("#freshness").dataset.link === "live"`
 
-// content is what a person finds on a page, place by place, but for what scripts alone show.
+// content is what a person finds on a page, without parts that only scripts show.
 const content = `[...document.querySelectorAll("main [data-f], main td, main th, main [data-count], main rect, main [data-testbed]")]
 	.filter((e) => e.dataset.f !== "detail")
 	.map((e) => [e.tagName, e.className, e.dataset.f, e.dataset.slot, e.dataset.testbed, e.childElementCount ? "" : e.textContent, e.getAttribute("href"), e.dataset.state, e.closest("[hidden]") !== null,
 		e.tagName === "rect" ? Number(e.getAttribute("x")).toFixed(3) + " " + Number(e.getAttribute("width")).toFixed(3) : ""].join("|"))`
 
-// Whatever happens, a page that has followed it is the same as one that is read anew.
+// After any events, a page that followed them equals a freshly loaded one.
 func TestFollowedIsRead(t *testing.T) {
 	bench := serve(t)
 	b := open(t, bench.URL, 1280, 900)
@@ -43,7 +43,7 @@ func TestFollowedIsRead(t *testing.T) {
 		for range 60 {
 			disturb(bench.Store, rng)
 		}
-		// What comes last is on the page last: every subscription has then heard of it.
+		// The last event reaches the page last: then every subscription is up to date.
 		mark := fmt.Sprintf("mark-%d", rng.Uint32())
 		settle(bench.Store, mark)
 		if path == "" {
@@ -60,13 +60,13 @@ func TestFollowedIsRead(t *testing.T) {
 		}
 		b.Until(live)
 		if diff := cmp.Diff(read, eval[[]string](b, content)); diff != "" {
-			t.Errorf("/ui/%s: following changes what has not changed\n%s", path, diff)
+			t.Errorf("/ui/%s: a followed page differs from a loaded one\n%s", path, diff)
 		}
 	}
 	b.Hold()
 }
 
-// disturb does one random thing.
+// disturb makes one random change.
 func disturb(store *servertest.Store, rng *rand.Rand) {
 	ctx := context.Background()
 	outcomes := []string{"", "Succeeded", "Failed", "Cancelled"}
@@ -80,19 +80,19 @@ func disturb(store *servertest.Store, rng *rand.Rand) {
 		s.State = slot.State(rng.IntN(5))
 		s.ReservedFor = []string{"", "default/kmeans", "other/kmeans"}[rng.IntN(3)]
 		store.PutSlot("default", "cluster", s)
-	case 3: // nodes and slots come and go
+	case 3: // nodes and slots are added and removed
 		t := testbedOf("default", "cluster", "worker", 1+rng.IntN(20), 1+rng.IntN(10))
 		t.Ready = rng.IntN(2) == 0
 		t.Reason, t.Message = "WaitingForCapacity", "two nodes are full"
 		store.PutTestbed(t)
-	case 4: // a test bed comes or goes
+	case 4: // a test bed is added or removed
 		name := []string{"aaa", "zzz"}[rng.IntN(2)]
 		if rng.IntN(2) == 0 {
 			store.Remove(wire.Testbeds, "default", name)
 		} else {
 			store.PutTestbed(testbedOf("default", name, name, rng.IntN(3), 1+rng.IntN(3)))
 		}
-	case 5: // a job that is there has got on
+	case 5: // an existing job advances
 		all, _ := store.Jobs(ctx, "default")
 		j := all[rng.IntN(len(all))]
 		j.State = []string{"Ready", "InQueue", "Submitted", "Scheduled", "Running", "Completed", "Failed", "Releasing"}[rng.IntN(8)]
@@ -111,8 +111,8 @@ func disturb(store *servertest.Store, rng *rand.Rand) {
 			j.CreationRequest, j.ActiveScheduling = nil, ""
 		}
 		store.PutJob(j)
-	case 6: // others come and go
-		// The second namespace sorts after the first, though - sorts before /.
+	case 6: // others are added and removed
+		// The second namespace sorts after the first, although - sorts before /.
 		namespace, name := []string{"default", "default-2"}[rng.IntN(2)], fmt.Sprintf("job-%d", rng.IntN(3))
 		if rng.IntN(2) == 0 {
 			store.Remove(wire.Jobs, namespace, name)
@@ -142,7 +142,7 @@ func disturb(store *servertest.Store, rng *rand.Rand) {
 	}
 }
 
-// settle puts the mark into each list, and into the objects that have pages of their own.
+// settle writes the mark into each list, and into the objects with pages of their own.
 func settle(store *servertest.Store, mark string) {
 	ctx := context.Background()
 	store.PutTestbed(testbedOf("default", mark, mark, 1, 1))
@@ -156,7 +156,7 @@ func settle(store *servertest.Store, mark string) {
 	store.PutScheduling(wire.Scheduling{Meta: wire.Meta{Namespace: "default", Name: mark}, SchedulingSpec: wire.SchedulingSpec{Testbed: "default/cluster", Queue: []string{"default/kmeans"}}})
 }
 
-// front is an address behind which servers come and go.
+// front is an address behind which servers are replaced.
 type front struct {
 	mu    sync.Mutex
 	now   http.Handler
@@ -168,7 +168,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := f.now
 	f.mu.Unlock()
 	if now == nil {
-		panic(http.ErrAbortHandler) // the connection is cut
+		panic(http.ErrAbortHandler) // cuts the connection
 	}
 	now.ServeHTTP(w, r)
 }
@@ -183,8 +183,7 @@ func (f *front) track(c net.Conn, state http.ConnState) {
 	}
 }
 
-// set puts a server behind the address; nil kills the one that is there, with all that is
-// connected to it.
+// set puts a server behind the address; nil kills the present one with all its connections.
 func (f *front) set(h http.Handler) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -196,7 +195,7 @@ func (f *front) set(h http.Handler) {
 	}
 }
 
-// replica is a server on a store that others serve, too.
+// replica returns a server on a store that others serve, too.
 func replica(t *testing.T, store *servertest.Store) http.Handler {
 	t.Helper()
 	callers := servertest.Callers()
@@ -218,7 +217,8 @@ func replica(t *testing.T, store *servertest.Store) http.Handler {
 	return s
 }
 
-// What goes after a page was rendered, and before it follows, goes from the page too.
+// An object that disappears after a page was rendered, and before it follows, disappears from the page,
+// too.
 func TestGoneBeforeFollowed(t *testing.T) {
 	store := servertest.NewStore()
 	stage(store)
@@ -247,7 +247,7 @@ func TestGoneBeforeFollowed(t *testing.T) {
 		}))
 		b.visit(test.path)
 		if eval[bool](b, test.gone) {
-			t.Fatalf("/ui/%s was without it from the beginning", test.path)
+			t.Fatalf("/ui/%s did not have it from the start", test.path)
 		}
 		test.remove()
 		f.set(serving)
@@ -257,8 +257,8 @@ func TestGoneBeforeFollowed(t *testing.T) {
 	b.Hold("WebSocket connection to")
 }
 
-// A killed server is told at once, with the time since when the page is stale; on another
-// replica the page goes on from its cursors, and shows what has happened meanwhile.
+// A killed server is reported at once, with the time since when the page is stale; on another replica
+// the page continues from its cursors, and shows the changes meanwhile.
 func TestReconnect(t *testing.T) {
 	store := servertest.NewStore()
 	stage(store)
@@ -291,7 +291,7 @@ func TestReconnect(t *testing.T) {
 	}
 	b.login(servertest.Admin)
 	b.visit("")
-	for range cap(followed) { // live is it by the first
+	for range cap(followed) { // the first of which makes it live
 		<-followed
 	}
 	b.Until(live)
@@ -317,7 +317,7 @@ func TestReconnect(t *testing.T) {
 	b.Until(`document.querySelector('tr[data-key="default/kmeans"] [data-f="state"]').textContent === "Completed"`)
 	b.Until(`!document.querySelector('tr[data-key="default/weekly-report"]')`)
 	if !eval[bool](b, `document.querySelector("h1").dataset.same === "page"`) {
-		t.Error("the page was loaded anew")
+		t.Error("the page was reloaded")
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -332,7 +332,7 @@ func TestReconnect(t *testing.T) {
 	b.Hold("WebSocket connection to", "net::ERR")
 }
 
-// A link may bring the token: the page exchanges it for a session, which no script sees.
+// A link may contain the token: the page exchanges it for a session, which no script sees.
 func TestTokenInLink(t *testing.T) {
 	bench := serve(t)
 	b := open(t, bench.URL, 1280, 900)
@@ -344,21 +344,21 @@ func TestTokenInLink(t *testing.T) {
 	b.Hold()
 }
 
-// However much happens, those who listen are told one thing in two seconds at most.
+// However many events there are, screen readers get at most one message in two seconds.
 func TestAnnouncements(t *testing.T) {
 	bench := serve(t)
 	b := open(t, bench.URL, 1280, 900)
 	b.login(servertest.Admin)
 	b.visit("")
 	b.Until(live)
-	// The time is noted as the text is set: an observer hears of it only once the script has
-	// come to its end, which on a busy machine may be long after.
+	// The time is recorded when the text is set: an observer runs only after the script, which on a
+	// loaded machine may be much later.
 	b.Do(chromedp.Evaluate[chromedp.Void](`window.said = []; (() => {
 		const { get, set } = Object.getOwnPropertyDescriptor(Node.prototype, "textContent");
 		Object.defineProperty(document.querySelector("#announcer"), "textContent", { get, set(text) { said.push([performance.now(), text]); set.call(this, text); } });
 	})()`))
 	if n := eval[int](b, `document.querySelectorAll("[aria-live], [role=status], [role=alert]").length`); n != 1 {
-		t.Errorf("%d live regions", n)
+		t.Errorf("got %d live regions", n)
 	}
 	for i := 0; eval[int](b, `said.length`) < 3; i++ {
 		for n, j := range jobs {
@@ -371,11 +371,11 @@ func TestAnnouncements(t *testing.T) {
 			}
 			bench.Store.PutJob(job)
 		}
-		time.Sleep(20 * time.Millisecond) // what happens is spread over time
+		time.Sleep(20 * time.Millisecond) // spread over time
 	}
 	for i, at := range eval[[]float64](b, `said.slice(1).map((s, i) => s[0] - said[i][0])`) {
 		if at < 1990 {
-			t.Errorf("message %d came %.0f ms after the one before", i+2, at)
+			t.Errorf("got message %d %.0f ms after its predecessor", i+2, at)
 		}
 	}
 	if all := eval[string](b, `said.map((s) => s[1]).join("\n")`); !strings.Contains(all, "Job default/") || !strings.Contains(all, "other changes") {

@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// start is when the scene is.
+// start is the time of the scene.
 var start = time.Date(2026, 11, 23, 9, 30, 0, 0, time.UTC)
 
 func after(d time.Duration) *time.Time {
@@ -18,7 +18,7 @@ func after(d time.Duration) *time.Time {
 	return &t
 }
 
-// testbedOf is a test bed of nodes with so many slots each, all free.
+// testbedOf returns a test bed of nodes with so many slots each, all free.
 func testbedOf(namespace, name, node string, nodes, slots int) wire.Testbed {
 	t := wire.Testbed{Meta: wire.Meta{Namespace: namespace, Name: name}, Ready: true, Nodes: nodes}
 	for position := range slots {
@@ -32,7 +32,7 @@ func testbedOf(namespace, name, node string, nodes, slots int) wire.Testbed {
 	return t
 }
 
-// give puts the slots of the indices into a state, for a job.
+// give sets the state of the slots with these indices, for a job.
 func give(t *wire.Testbed, state slot.State, job string, indices ...int) {
 	for _, i := range indices {
 		s := &t.Slots[i]
@@ -53,10 +53,10 @@ func cut(name string) (string, string, bool) {
 	return "", name, false
 }
 
-// jobs of the scene, with what a profiling scheduler has learnt of each beside the others.
+// jobs of the scene, with what a profiling scheduler has learned of each beside the others.
 var jobs = []struct {
 	name, kind string
-	slow       float64 // how much a neighbour suffers
+	slow       float64 // slowdown of a neighbour
 	takes      float64
 }{
 	{"flink-wordcount", "FlinkDeployment", .5, 24},
@@ -67,7 +67,7 @@ var jobs = []struct {
 	{"spark-pi", "SparkApplication", .7, 18},
 }
 
-// external is what the profiler keeps in a job.
+// external returns what the profiler stores in a job.
 func external(i int) json.RawMessage {
 	row := make(map[string]any)
 	for k, other := range jobs {
@@ -160,5 +160,5 @@ func stage(store *servertest.Store) {
 	})
 }
 
-// states are all that a slot can be in.
+// states are all possible states of a slot.
 var states = []slot.State{slot.Free, slot.Reserved, slot.Occupied, slot.Pending, slot.Retiring}

@@ -7,7 +7,7 @@ import (
 	"github.com/spazio-scheduler/spazio/tools/compat/browser"
 )
 
-// pages are those that are looked at: a name, a path, and what to do before.
+// pages are the pages to look at: a name, a path, and what to do before.
 var pages = []struct{ name, path, ready string }{
 	{"overview", "", live},
 	{"builder", "build?testbed=default/cluster&job=default/log-sort&job=default/spark-pi", `document.querySelector("#plan").dataset.state == "good"`},

@@ -13,23 +13,23 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 )
 
-// span is when an alert fires for the labels, in minutes: from the first on, no longer in
-// the second.
+// span is the time in which an alert fires for the labels, in minutes, from the first to before the
+// second.
 type span struct {
 	labels   string
 	from, to int
 }
 
-// stories are, for each alert, two hours or so that somebody could live through: series with
-// a value a minute, as written by hand from what the alert's page says, and when it fires.
-// Others in them are well, or not unwell for long enough.
+// stories are, for each alert, about two realistic hours: series with a value per minute, written by
+// hand after the alert's page, and when it fires. Other series in them are healthy, or unhealthy too
+// briefly.
 var stories = map[string]struct {
 	series []string
 	fires  []span
 }{
-	// All replicas are gone for a quarter of an hour; the one that is gone for three
-	// minutes is restarted. Later neither leads for twelve minutes, and for two at a change of
-	// the leader; kube-scheduler's own always does.
+	// All replicas are down for a quarter of an hour; the one that is down for three minutes is
+	// restarted. Later no replica leads for twelve minutes, and for two at a change of the leader;
+	// kube-scheduler's own always does.
 	"SchedulerAbsent": {
 		series: []string{
 			`spazio_nodes{state="fresh", instance="a"} 3x9 stale _x16 3x60`,
@@ -40,7 +40,7 @@ var stories = map[string]struct {
 		},
 		fires: []span{{`{}`, 15, 27}, {`{}`, 55, 62}},
 	},
-	// Of 20 nodes 3 fall silent, then 2, a tenth, which is no alert; b hears of all.
+	// Of 20 nodes 3 fall silent, then 2, a tenth, which is no alert; b receives all reports.
 	"SignalsStale": {
 		series: []string{
 			`spazio_nodes{state="fresh", instance="a", job="s"} 20x4 17x29 18x20`,
@@ -61,7 +61,7 @@ var stories = map[string]struct {
 		},
 		fires: []span{{`{__name__="spazio_agent_sample_rate_held", instance="node-1", job="a"}`, 25, 40}},
 	},
-	// One bind never came; that there were some before is no news.
+	// One bind failed permanently; earlier ones do not matter.
 	"LedgerCorrections": {
 		series: []string{
 			`spazio_ledger_corrections_total{kind="expired", instance="a", job="s"} 0x19 1x40`,
@@ -77,8 +77,8 @@ var stories = map[string]struct {
 		},
 		fires: []span{{`{__name__="spazio_aggregator_ready", instance="a", job="g"}`, 20, 30}},
 	},
-	// Of two agents, which push once a minute, one is refused again and again for an hour.
-	// While one push in eleven fails, as after a restart, nobody is called.
+	// One of two agents, which push once a minute, is refused repeatedly for an hour. While one push in
+	// eleven fails, as after a restart, no alert fires.
 	"PushesFail": {
 		series: []string{
 			`spazio_model_pushes_total{instance="node-1"} 0+1x120`,
@@ -88,9 +88,9 @@ var stories = map[string]struct {
 		},
 		fires: []span{{`{}`, 38, 89}},
 	},
-	// At a ten pods wait while 4 would fit, for half an hour; at b they wait, and there are
-	// but parts of a pod's room on many nodes; at c there is room and nobody waits; at d pods end
-	// all the time, and of 90 nodes a few have room until it is given away.
+	// At a ten pods wait while 4 would fit, for half an hour; at b they wait, and many nodes have only
+	// parts of a pod's room; at c there is room and no pod waits; at d pods end all the time, and a few
+	// of 90 nodes have room until it is used.
 	"PodsWaitBesideRoom": {
 		series: []string{
 			`spazio_waiting_pods_for_room{instance="a", job="s"} 0x9 10x29 0x20`,
@@ -120,8 +120,8 @@ var stories = map[string]struct {
 		},
 		fires: []span{{`{}`, 40, 70}},
 	},
-	// Somebody shows bad tokens, two a minute for ten minutes; elsewhere one agent came with
-	// an old one four times.
+	// A caller presents invalid tokens, two a minute for ten minutes; elsewhere one agent presented an
+	// old one four times.
 	"IdentitiesRefused": {
 		series: []string{
 			`spazio_identities_total{result="refused", instance="a", job="s"} 0x20 0+2x10 20x60`,
@@ -131,8 +131,8 @@ var stories = map[string]struct {
 		},
 		fires: []span{{`{instance="a", job="s"}`, 27, 41}},
 	},
-	// Somebody holds so many connections that thirty a minute are closed, for half an hour;
-	// elsewhere a restart makes for fifty at once.
+	// A caller holds so many connections that thirty a minute are closed, for half an hour; elsewhere a
+	// restart causes fifty at once.
 	"CallersRefused": {
 		series: []string{
 			`spazio_refused_callers_total{cause="connections", instance="a", job="s"} 0x20 0+30x30 900x40`,
@@ -141,8 +141,8 @@ var stories = map[string]struct {
 		},
 		fires: []span{{`{instance="a", job="s"}`, 30, 57}},
 	},
-	// The server's certificate ends 21 days and half an hour after the beginning, and is
-	// replaced by one of 90 days after two hours and a half. The authority's has 22 days.
+	// The server's certificate expires 21 days and half an hour after the start, and is replaced by one
+	// of 90 days after two and a half hours. The authority's has 22 days.
 	"CertificateExpiring": {
 		series: []string{
 			`spazio_certificate_not_after_seconds{use="own", instance="a", job="g"} 1816200x149 7776000x20`,
@@ -152,7 +152,7 @@ var stories = map[string]struct {
 	},
 }
 
-// Each alert fires as its story tells, and each has a story and a page.
+// Each alert fires as in its story, and each has a story and a page.
 func TestAlerts(t *testing.T) {
 	known := map[string]bool{}
 	for _, a := range alerts(t) {
@@ -160,13 +160,13 @@ func TestAlerts(t *testing.T) {
 		t.Run(a.Alert, func(t *testing.T) {
 			story, ok := stories[a.Alert]
 			if !ok {
-				t.Fatal("it has no story")
+				t.Fatal("the alert has no story")
 			}
-			told, end := load(t, story.series)
-			got := firing(t, told, a, end)
+			samples, end := load(t, story.series)
+			got := firing(t, samples, a, end)
 			slices.SortFunc(got, func(a, b span) int { return strings.Compare(a.labels, b.labels) })
 			if !slices.Equal(got, story.fires) {
-				t.Errorf("it fires %v, want %v", got, story.fires)
+				t.Errorf("got firing %v, want %v", got, story.fires)
 			}
 		})
 	}
@@ -177,7 +177,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// load reads series with a value each minute from 1970 on, and returns how many minutes.
+// load parses series with a value each minute from 1970 on, and returns the number of minutes.
 func load(t *testing.T, lines []string) (*samples, int) {
 	t.Helper()
 	s, end := newSamples(), 0
@@ -196,8 +196,8 @@ func load(t *testing.T, lines []string) (*samples, int) {
 	return s, end
 }
 
-// firing evaluates an alert each minute, as Prometheus does, and returns for which labels it
-// fires when.
+// firing evaluates an alert each minute, as Prometheus does, and returns for which labels it fires, and
+// when.
 func firing(t *testing.T, s *samples, a rulefmt.Rule, end int) (spans []span) {
 	t.Helper()
 	lasts := int(time.Duration(a.For) / time.Minute)
@@ -229,13 +229,13 @@ func firing(t *testing.T, s *samples, a rulefmt.Rule, end int) (spans []span) {
 		}
 	}
 	for l := range fires {
-		t.Errorf("it does not end for %s", l)
+		t.Errorf("the alert does not end for %s", l)
 	}
 	return spans
 }
 
-// Each alert has a page that says what it means, how to look, what to do, and what happens if
-// nothing is done; its summary names labels that the alert has.
+// Each alert has a page that explains it, how to look, what to do, and what happens otherwise; its
+// summary uses labels that the alert has.
 func TestRunbooks(t *testing.T) {
 	const begins = "https://github.com/spazio-scheduler/spazio/blob/main/"
 	pages, err := filepath.Glob(root + "/docs/runbook/*.md")
@@ -258,18 +258,18 @@ func TestRunbooks(t *testing.T) {
 		for _, part := range []string{"# " + a.Alert + "\n", "\n## What it means\n", "\n## Look\n", "\n## Do\n", "\n## If nothing is done\n"} {
 			i := strings.Index(string(text)[at:], part)
 			if i < 0 {
-				t.Errorf("%s has no %q where it should be", page, strings.TrimSpace(part))
+				t.Errorf("%s: %q is missing or misplaced", page, strings.TrimSpace(part))
 				continue
 			}
 			at += i
 		}
 		if !strings.Contains(string(text), "\n    "+strings.ReplaceAll(fmt.Sprint(a.Expr), "\n", " ")+"\n") {
-			t.Errorf("%s does not show the alert's expression as it is:\n    %s", page, a.Expr)
+			t.Errorf("%s does not have the alert's expression:\n    %s", page, a.Expr)
 		}
 	}
 	for _, page := range pages {
 		if !named[filepath.Base(page)] {
-			t.Errorf("%s is of no alert", page)
+			t.Errorf("%s belongs to no alert", page)
 		}
 	}
 }

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// metered is the demo's node that an agent of its own measures, and silent one of which the scheduler
-	// beside the demo's never hears.
+	// metered is the demo's node with an agent of its own, and silent one that never reports to the
+	// scheduler beside the demo's.
 	metered, silent = "node-1", "node-2"
 	testbedLabel    = "example.com/observed"
 )
@@ -40,14 +40,14 @@ profiles:
         args: {listen: "%s", tlsCertFile: %s, tlsKeyFile: %s}
 `
 
-// beside is what works in the demo's cluster beside it: a scheduler that leads and an operator of test
-// beds. Those that have answered are shown.
+// beside runs in the demo's cluster: a scheduler that leads and an operator of test beds. Those that
+// have answered are scraped.
 type beside struct {
 	api   *api
 	shown [2]bool
 }
 
-// besides starts them, with a certificate, and makes a test bed of a node that is silent.
+// besides starts them with a certificate, and creates a test bed of a silent node.
 func besides(t *testing.T, kubeconfig, ca, cert, key string, path func(string) string) *beside {
 	t.Helper()
 	b := &beside{api: newAPI(t, kubeconfig)}
@@ -68,7 +68,7 @@ func besides(t *testing.T, kubeconfig, ca, cert, key string, path func(string) s
 	return b
 }
 
-// await sends an object as soon as there is what it goes to: a node that has joined, a definition that is
+// await sends an object as soon as its target exists: a node that has joined, a definition that is
 // served.
 func (b *beside) await(t *testing.T, method, path string, body object) {
 	t.Helper()
@@ -81,7 +81,7 @@ func (b *beside) await(t *testing.T, method, path string, body object) {
 	}
 }
 
-// define gives the API server what test beds are made of.
+// define adds the definitions of test beds to the API server.
 func (b *beside) define(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "cmd/deploy/chart/files/crd/testbed.*.yaml"))
@@ -103,7 +103,7 @@ func (b *beside) define(t *testing.T) {
 	}
 }
 
-// targets are theirs, once they serve: what the demo does is not waited with.
+// targets returns their targets once they serve; the demo does not wait for them.
 func (b *beside) targets() (all []target) {
 	for i, one := range []target{
 		{"spazio-scheduler", "beside", "http://" + address(3) + ":9694/metrics"},
@@ -122,7 +122,7 @@ func (b *beside) targets() (all []target) {
 	return all
 }
 
-// run has a pod run on the metered node, with the processor time of a process of ours.
+// run runs a pod on the metered node, with the processor time of a process of the test.
 func (b *beside) run(t *testing.T, cgroups string, of *process) error {
 	var made struct{ Metadata struct{ UID string } }
 	err := b.api.send(http.MethodPost, "/api/v1/namespaces/default/pods", object{
@@ -147,7 +147,7 @@ type api struct {
 	token  string
 }
 
-// object is one of the API's, or a part of it.
+// object is an API object, or a part of one.
 type object = map[string]any
 
 var errNotFound = errors.New("not found")
@@ -199,7 +199,7 @@ func newAPI(t *testing.T, kubeconfig string) *api {
 	return &api{of.Server, &http.Client{Transport: transport}, user.Token}
 }
 
-// send sends an object, and reads the answer into one unless that is nil.
+// send sends an object, and decodes the answer into one unless that is nil.
 func (a *api) send(method, path string, body object, into any) error {
 	text, err := json.Marshal(body)
 	if err != nil {

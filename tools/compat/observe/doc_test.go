@@ -1,7 +1,7 @@
-// Package observe judges what lies in cmd/deploy/observe, by its tests: that each expression of
-// the dashboards and alerts parses, names metrics and labels that exist and returns series
-// on the metrics of running programs; that each alert comes and goes as its page in
-// docs/runbook says, and none comes while the programs are well.
+// Package observe checks cmd/deploy/observe by its tests: each expression of the dashboards and alerts
+// parses, uses existing metrics and labels and returns series on the metrics of running programs; each
+// alert fires and ends as its page in docs/runbook describes, and none fires while the programs are
+// well.
 //
 //	GOWORK=off go test -C tools/compat ./observe
 //

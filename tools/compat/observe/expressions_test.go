@@ -18,12 +18,12 @@ const (
 	rules = root + "/cmd/deploy/chart/files/observe/rules.yaml"
 )
 
-// expression is one of a dashboard's or an alert's.
+// expression is an expression of a dashboard or an alert.
 type expression struct {
 	where, expr string
 }
 
-// dashboard is as much of Grafana's model as says what it asks Prometheus for.
+// dashboard is the part of Grafana's model with the queries for Prometheus.
 type dashboard struct {
 	UID        string
 	Templating struct{ List []struct{ Query string } }
@@ -34,7 +34,7 @@ type dashboard struct {
 	}
 }
 
-// dashboards are those of cmd/deploy/observe by their files' names.
+// dashboards returns those of cmd/deploy/observe by their file names.
 func dashboards(t *testing.T) map[string]dashboard {
 	t.Helper()
 	files, err := filepath.Glob(root + "/cmd/deploy/observe/dashboards/*.json")
@@ -56,7 +56,7 @@ func dashboards(t *testing.T) map[string]dashboard {
 	return all
 }
 
-// alerts are those of the rules that Prometheus reads.
+// alerts returns those of the rules that Prometheus loads.
 func alerts(t *testing.T) []rulefmt.Rule {
 	t.Helper()
 	groups, errs := rulefmt.ParseFile(rules, false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
@@ -73,12 +73,12 @@ func alerts(t *testing.T) []rulefmt.Rule {
 	return all
 }
 
-// plain puts values for what a dashboard's reader chooses, over a run of a minute.
+// plain replaces a dashboard's variables by values, for a run of a minute.
 var plain = strings.NewReplacer(
 	"$__rate_interval", "30s", "$node", ".*", "$instance", ".*", "$program", ".*", "$testbed", ".*",
 )
 
-// shownBy are the expressions of the dashboards.
+// shownBy returns the expressions of the dashboards.
 func shownBy(t *testing.T) (all []expression) {
 	for name, d := range dashboards(t) {
 		for _, p := range d.Panels {

@@ -20,7 +20,7 @@ import (
 	history "github.com/spazio-scheduler/spazio/profile/profiler/prometheus"
 )
 
-// serveSamples answers the profiler's queries by Prometheus' engine.
+// serveSamples answers the profiler's queries with Prometheus' engine.
 func serveSamples(t *testing.T, lines ...string) *history.History {
 	t.Helper()
 	s, _ := load(t, lines)
@@ -45,7 +45,7 @@ func serveSamples(t *testing.T, lines ...string) *history.History {
 	return h
 }
 
-// evaluate answers a request of Prometheus' interface, /query or /query_range.
+// evaluate answers a request of Prometheus' API, /query or /query_range.
 func (s *samples) evaluate(r *http.Request) (model.Value, error) {
 	at := func(name string) time.Time {
 		seconds, err := strconv.ParseFloat(r.FormValue(name), 64)
@@ -97,8 +97,8 @@ func metricOf(labels map[string]string) model.Metric {
 
 var nearly = cmpopts.EquateApprox(1e-6, 0)
 
-// A container that has two series after a restart counts once, by the larger; a second
-// container of the pod is added, and the pod's own group is not.
+// A container with two series after a restart counts once, by the larger; a second container of the pod
+// is added, and the pod's own cgroup is not.
 func TestContainersCountOnce(t *testing.T) {
 	const of = `namespace="shop", pod="web-5d4f8c7b9-x2x4v"`
 	at := time.Unix(90*60, 0)
@@ -130,8 +130,8 @@ func TestContainersCountOnce(t *testing.T) {
 	}
 }
 
-// A proxy counts once, however many of its ports are scraped, as whatever container of its
-// pod; another proxy, and another answer's code, are added.
+// A proxy counts once, however many of its ports are scraped, and in whichever container of its pod;
+// another proxy, and another status code, are added.
 func TestProxiesCountOnce(t *testing.T) {
 	const call = `istio_request_bytes_sum{reporter="source", source_workload="web", source_workload_namespace="shop", destination_workload="cart", destination_workload_namespace="shop"`
 	h := serveSamples(t,

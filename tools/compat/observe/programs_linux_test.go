@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// built are the programs, made once from this tree.
+// built returns the directory of the programs, built once from this tree.
 func built(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -42,15 +42,15 @@ func built(t *testing.T) (dir string) {
 
 // process is a program that runs until the test's end.
 type process struct {
-	name string
-	pid  int
-	mu   sync.Mutex
-	said []string
-	news chan struct{} // closed and made anew with each line
-	gone bool
+	name    string
+	pid     int
+	mu      sync.Mutex
+	output  []string
+	updated chan struct{} // closed and recreated with each line
+	gone    bool
 }
 
-// start starts a program, whose lines of standard error are heard.
+// start starts a program and reads its standard error by lines.
 func start(t *testing.T, path string, args ...string) *process {
 	t.Helper()
 	command := exec.Command(path, args...)
@@ -62,36 +62,36 @@ func start(t *testing.T, path string, args ...string) *process {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := &process{name: filepath.Base(path) + " " + strings.Join(args, " "), pid: command.Process.Pid, news: make(chan struct{})}
+	p := &process{name: filepath.Base(path) + " " + strings.Join(args, " "), pid: command.Process.Pid, updated: make(chan struct{})}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			p.hear(lines.Text(), false)
+			p.read(lines.Text(), false)
 		}
-		p.hear("", true)
-		_ = command.Wait() // its end is judged by what it said
+		p.read("", true)
+		_ = command.Wait() // its output is checked instead of its exit code
 	}()
 	t.Cleanup(func() {
 		_ = command.Process.Signal(os.Interrupt)
 		<-ended
 		if t.Failed() {
-			t.Logf("%s said:\n%s", p.name, strings.Join(p.said, "\n"))
+			t.Logf("%s said:\n%s", p.name, strings.Join(p.output, "\n"))
 		}
 	})
 	return p
 }
 
-func (p *process) hear(line string, gone bool) {
+func (p *process) read(line string, gone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.said, p.gone = append(p.said, line), gone
-	close(p.news)
-	p.news = make(chan struct{})
+	p.output, p.gone = append(p.output, line), gone
+	close(p.updated)
+	p.updated = make(chan struct{})
 }
 
-// tell is find where what is not said is the test's end.
-func (p *process) tell(t *testing.T, what string) string {
+// mustFind is find that ends the test without a match.
+func (p *process) mustFind(t *testing.T, what string) string {
 	t.Helper()
 	found, err := p.find(what)
 	if err != nil {
@@ -100,14 +100,14 @@ func (p *process) tell(t *testing.T, what string) string {
 	return found
 }
 
-// find waits for a line that matches, and returns what the expression's group does.
+// find waits for a line that matches, and returns the expression's group.
 func (p *process) find(what string) (string, error) {
 	pattern := regexp.MustCompile(what)
-	for heard := 0; ; {
+	for read := 0; ; {
 		p.mu.Lock()
-		said, news, gone := p.said[heard:], p.news, p.gone
+		output, updated, gone := p.output[read:], p.updated, p.gone
 		p.mu.Unlock()
-		for _, line := range said {
+		for _, line := range output {
 			if found := pattern.FindStringSubmatch(line); found != nil {
 				return found[len(found)-1], nil
 			}
@@ -115,19 +115,18 @@ func (p *process) find(what string) (string, error) {
 		if gone {
 			return "", fmt.Errorf("%s has ended without %s", p.name, what)
 		}
-		heard += len(said)
-		<-news
+		read += len(output)
+		<-updated
 	}
 }
 
-// address is one of this machine that no other process's has: of loopback, which has many.
+// address returns a loopback address that no other process uses.
 func address(n int) string {
 	pid := os.Getpid()
 	return fmt.Sprintf("127.%d.%d.%d", 128+(pid>>8)%64, pid%256, 1+n)
 }
 
-// certify writes an authority and a certificate of it for the hosts, which servers and their
-// clients show.
+// certify writes an authority and a certificate of it for the hosts, used by servers and their clients.
 func certify(t *testing.T, hosts ...string) (ca, cert, key string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -174,8 +173,8 @@ func certify(t *testing.T, hosts ...string) (ca, cert, key string) {
 	return ca, cert, write("key.pem", "EC PRIVATE KEY", der)
 }
 
-// kubelet writes the control groups of a kubelet's one pod, whose processor time is that of a process of
-// ours, until the test's end.
+// kubelet writes the control groups of a kubelet's single pod, whose processor time is that of a
+// process of the test, until the test's end.
 func kubelet(top, uid string, of *process) (stop func(), err error) {
 	kubepods := filepath.Join(top, "kubepods.slice")
 	pod := filepath.Join(kubepods, "kubepods-besteffort.slice", "kubepods-besteffort-pod"+strings.ReplaceAll(uid, "-", "_")+".slice")
@@ -209,34 +208,35 @@ func kubelet(top, uid string, of *process) (stop func(), err error) {
 			case <-ending:
 				return
 			case <-ticker.C:
-				_ = used() // the process may have ended, with the test
+				_ = used() // the process may have ended with the test
 			}
 		}
 	}()
 	return func() { close(ending); <-ended }, nil
 }
 
-// used is the processor time that a process has taken, in microseconds.
+// used returns the processor time that a process has used, in microseconds.
 func (p *process) used() (micro int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
 	if err != nil {
 		return 0, err
 	}
-	_, fields, _ := strings.Cut(string(text), ") ") // the name before may hold blanks
+	_, fields, _ := strings.Cut(string(text), ") ") // the process name before it may have blanks
 	for _, field := range strings.Fields(fields)[11:13] {
 		ticks, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
 			return 0, err
 		}
-		micro += ticks * 10_000 // the kernel tells hundredths of a second
+		micro += ticks * 10_000 // the kernel counts hundredths of a second
 	}
 	return micro, nil
 }
 
-// programs starts what shows metrics, on this machine alone: the demo and that of test beds,
-// each of which has several parts; two aggregators that know each other, with certificates; and beside
-// the demo's, in its cluster, a scheduler of its own that leads, an operator of test beds, and an agent of
-// one of the nodes that measures energy. It returns their targets, and what waits until all have worked.
+// programs starts everything that exports metrics, on this machine only: the demo and that of test
+// beds, each of which has several parts; two aggregators that exchange state, with certificates; and in
+// the demo's cluster, beside its own parts, a scheduler that leads, an operator of test beds, and an
+// agent of one node that measures energy. It returns their targets, and a function that waits until all
+// have worked.
 func programs(t *testing.T) (targets func() []target, worked func() error) {
 	t.Helper()
 	dir := built(t)
@@ -255,7 +255,7 @@ func programs(t *testing.T) (targets func() []target, worked func() error) {
 		}, known...)
 		aggregators = append(aggregators, start(t, path("spazio-aggregator"), args...))
 	}
-	spazio.tell(t, "kubectl --kubeconfig")
+	spazio.mustFind(t, "kubectl --kubeconfig")
 	beside := besides(t, kubeconfig, ca, cert, key, path)
 	cgroups := t.TempDir()
 	if err := os.WriteFile(filepath.Join(cgroups, "cgroup.controllers"), []byte("cpu memory\n"), 0o600); err != nil {
@@ -269,12 +269,12 @@ func programs(t *testing.T) (targets func() []target, worked func() error) {
 		"--pod-source", "kube", "--kubeconfig", kubeconfig, "--cgroup-root", cgroups, "--aggregator", hosts[0] + ":9692", "--energy", "model", "--energy-model", "idle=10,max=40", "--energy-pods", "1s",
 	}, known...)...)
 
-	lists := []string{spazio.tell(t, `(http://[0-9.:]+/targets)`), beds.tell(t, `(http://[0-9.:]+/targets)`)}
+	lists := []string{spazio.mustFind(t, `(http://[0-9.:]+/targets)`), beds.mustFind(t, `(http://[0-9.:]+/targets)`)}
 	var alone []target
 	for i, p := range aggregators {
-		alone = append(alone, target{"spazio-aggregator", hosts[i], "http://" + p.tell(t, ` metrics=([0-9.:]+)`) + "/metrics"})
+		alone = append(alone, target{"spazio-aggregator", hosts[i], "http://" + p.mustFind(t, ` metrics=([0-9.:]+)`) + "/metrics"})
 	}
-	alone = append(alone, target{"spazio-agent", metered, "http://" + agent.tell(t, ` metrics-listen=([0-9.:]+)`) + "/metrics"})
+	alone = append(alone, target{"spazio-agent", metered, "http://" + agent.mustFind(t, ` metrics-listen=([0-9.:]+)`) + "/metrics"})
 	targets = func() []target {
 		all := append(alone[:len(alone):len(alone)], beside.targets()...)
 		for i, list := range lists {

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// metric is what is known of one: cmd/internal/metrics makes the file of the programs.
+// metric describes a metric; cmd/internal/metrics writes the file of the programs' metrics.
 type metric struct {
 	Type   string   `json:"type"`
 	Labels []string `json:"labels"`
@@ -34,8 +34,8 @@ func knownMetrics(t *testing.T) map[string]metric {
 // ofTarget are the labels that Prometheus gives all series of a pod.
 var ofTarget = []string{"instance", "job", "namespace", "pod"}
 
-// Each expression of the dashboards and alerts speaks of metrics and labels that exist, and
-// so do the values that a dashboard's reader chooses from.
+// Each expression of the dashboards and alerts uses existing metrics and labels, and so do the values
+// of a dashboard's variables.
 func TestExpressions(t *testing.T) {
 	known := knownMetrics(t)
 	for name, d := range dashboards(t) {
@@ -69,7 +69,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// What is misspelt is found.
+// Misspelt names are detected.
 func TestCheckQueryRefuses(t *testing.T) {
 	known := map[string]metric{"a_total": {"counter", []string{"cause"}}, "b": {"gauge", nil}, "c_seconds": {"histogram", []string{"state"}}}
 	for expr, want := range map[string]string{
@@ -99,7 +99,7 @@ func TestCheckQueryRefuses(t *testing.T) {
 	}
 }
 
-// checkQuery says what is wrong with an expression.
+// checkQuery returns what is wrong with an expression.
 func checkQuery(expr string, known map[string]metric) error {
 	parsed, err := promQL.ParseExpr(strings.ReplaceAll(expr, "$__rate_interval", "5m"))
 	if err != nil {
@@ -146,7 +146,7 @@ func checkQuery(expr string, known map[string]metric) error {
 	return nil
 }
 
-// labelsOf are a series' labels. A histogram has series of its buckets, sum and count alone.
+// labelsOf returns a series' labels. A histogram has only series of its buckets, sum and count.
 func labelsOf(series string, known map[string]metric) (labels []string, ok bool) {
 	if m := known[series]; m.Type != "" {
 		return m.Labels, m.Type != "histogram"
@@ -162,7 +162,7 @@ func labelsOf(series string, known map[string]metric) (labels []string, ok bool)
 	return nil, false
 }
 
-// rated is the metric whose rate or increase is asked for, if any.
+// rated returns the metric whose rate or increase is computed, if any.
 func rated(call *parser.Call) string {
 	if call.Func.Name != "rate" && call.Func.Name != "increase" {
 		return ""

@@ -21,15 +21,15 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// meant are alerts that have a reason to be active for instances: the demo of test beds runs no agents, so
-// that its scheduler hears of no node, and that beside the demo hears of one of four.
+// meant are alerts with a reason to be active for some instances: the demo of test beds runs no agents,
+// so its scheduler gets no reports, and the one beside the demo gets none of one of four nodes.
 var meant = map[string][]string{"SignalsStale": {"demo-1/", "beside"}}
 
-// target is where a program shows its metrics, with the labels that its series get.
+// target is the metrics endpoint of a program, with the labels that its series get.
 type target struct{ job, instance, url string }
 
-// listed are the targets of a list for Prometheus' http_sd_configs; instances are told apart
-// from those of other lists.
+// listed returns the targets of a list for Prometheus' http_sd_configs; the prefix distinguishes
+// instances of different lists.
 func listed(t *testing.T, list, prefix string) (all []target) {
 	t.Helper()
 	response, err := http.Get(list)
@@ -50,15 +50,14 @@ func listed(t *testing.T, list, prefix string) (all []target) {
 	return all
 }
 
-// recorder scrapes targets as Prometheus does, and holds what they show against what is
-// known of it.
+// recorder scrapes targets as Prometheus does, and compares their metrics with the known ones.
 type recorder struct {
 	*samples
 	known map[string]metric
 	wrong map[string]bool
 }
 
-// scrape reads one target.
+// scrape scrapes one target.
 func (r *recorder) scrape(t *testing.T, from target, at time.Time) {
 	t.Helper()
 	response, err := http.Get(from.url)
@@ -97,7 +96,7 @@ func (r *recorder) scrape(t *testing.T, from target, at time.Time) {
 	}
 }
 
-// complain says the same once.
+// complain reports each message once.
 func (r *recorder) complain(t *testing.T, format string, args ...any) {
 	t.Helper()
 	text := fmt.Sprintf(format, args...)
@@ -107,7 +106,7 @@ func (r *recorder) complain(t *testing.T, format string, args ...any) {
 	}
 }
 
-// judge holds a family against the list.
+// judge compares a family with the list.
 func (r *recorder) judge(t *testing.T, from target, f *dto.MetricFamily, m metric) {
 	t.Helper()
 	if kind := strings.ToLower(f.GetType().String()); kind != m.Type {
@@ -124,7 +123,7 @@ func (r *recorder) judge(t *testing.T, from target, f *dto.MetricFamily, m metri
 	}
 }
 
-// record keeps the series of a family.
+// record stores the series of a family.
 func (r *recorder) record(from target, f *dto.MetricFamily, at time.Time) {
 	for _, one := range f.GetMetric() {
 		add := func(suffix string, value float64, more ...string) {
@@ -147,7 +146,7 @@ func (r *recorder) record(from target, f *dto.MetricFamily, at time.Time) {
 			add("_count", float64(h.GetSampleCount()))
 			add("_bucket", float64(h.GetSampleCount()), "le", "+Inf")
 			for _, bucket := range h.GetBucket() {
-				if !math.IsInf(bucket.GetUpperBound(), 1) { // that one is there already
+				if !math.IsInf(bucket.GetUpperBound(), 1) { // that one exists already
 					add("_bucket", float64(bucket.GetCumulativeCount()), "le", fmt.Sprint(bucket.GetUpperBound()))
 				}
 			}
@@ -155,7 +154,7 @@ func (r *recorder) record(from target, f *dto.MetricFamily, at time.Time) {
 	}
 }
 
-// operands are what an alert compares: expressions that have series while all is well, too.
+// operands returns what an alert compares: expressions that have series even while all is well.
 func operands(e parser.Expr) []string {
 	switch n := e.(type) {
 	case *parser.ParenExpr:
@@ -173,19 +172,19 @@ func operands(e parser.Expr) []string {
 }
 
 const (
-	// rounds are how often all is scraped at least, a second apart, after everything has
-	// worked: rates want two values.
+	// rounds is the least number of scrapes of all, a second apart, after everything has worked: rates
+	// require two values.
 	rounds = 10
-	// patience is how many more rounds programs get to be well on a busy machine.
+	// patience is how many more rounds programs get to become healthy on a loaded machine.
 	patience = 240
 )
 
-// Every expression has series on what running programs show, no alert fires on it, and each is
-// quiet at some time.
+// Every expression has series in the metrics of running programs, no alert fires, and each is inactive
+// at some time.
 func TestRunningPrograms(t *testing.T) {
 	targets, worked := programs(t)
 	r := &recorder{samples: newSamples(), known: knownMetrics(t), wrong: map[string]bool{}}
-	waiting := map[string]string{} // the expressions that have no series yet, by where they are from
+	waiting := map[string]string{} // the expressions without series so far, by their place
 	for _, e := range shownBy(t) {
 		waiting[e.where] = e.expr
 	}
@@ -233,12 +232,12 @@ func TestRunningPrograms(t *testing.T) {
 		t.Errorf("%s has no series: %s", where, waiting[where])
 	}
 	for name := range loud {
-		t.Errorf("%s is never quiet though all is well", name)
+		t.Errorf("%s is never inactive although all is well", name)
 	}
 	r.summary(t)
 }
 
-// look takes away the expressions that have a series with a number.
+// look removes the expressions that have a series with a number.
 func (r *recorder) look(t *testing.T, waiting map[string]string) {
 	t.Helper()
 	for where, expr := range waiting {
@@ -247,14 +246,14 @@ func (r *recorder) look(t *testing.T, waiting map[string]string) {
 			t.Fatalf("%s: %s: %v", where, expr, err)
 		}
 		for _, one := range found {
-			if !math.IsNaN(one.F) { // which says that nothing was observed
+			if !math.IsNaN(one.F) { // NaN means that nothing was observed
 				delete(waiting, where)
 			}
 		}
 	}
 }
 
-// quiet says whether an alert is not even pending; that it fires fails the test.
+// quiet reports whether an alert is not even pending; a firing alert fails the test.
 func (r *recorder) quiet(t *testing.T, a rulefmt.Rule, since map[string]time.Time) bool {
 	t.Helper()
 	active, err := r.ask(a.Expr, r.last)
@@ -272,14 +271,14 @@ func (r *recorder) quiet(t *testing.T, a rulefmt.Rule, since map[string]time.Tim
 			since[key] = r.last
 		}
 		if r.last.Sub(since[key]) >= time.Duration(a.For) {
-			r.complain(t, "%s fires for %s though all is well", a.Alert, one.Metric)
+			r.complain(t, "%s fires for %s although all is well", a.Alert, one.Metric)
 		}
 	}
 	maps.DeleteFunc(since, func(key string, _ time.Time) bool { return strings.HasPrefix(key, a.Alert+" ") && !now[key] })
 	return len(now) == 0
 }
 
-// summary names what no program here has shown.
+// summary lists the metrics that no program here has exported.
 func (r *recorder) summary(t *testing.T) {
 	t.Helper()
 	shown := map[string]bool{}
@@ -294,5 +293,5 @@ func (r *recorder) summary(t *testing.T) {
 		}
 	}
 	slices.Sort(missing)
-	t.Logf("%d series of %d metrics; %d are not shown here: %s", len(r.series), len(r.known)-len(missing), len(missing), strings.Join(missing, " "))
+	t.Logf("%d series of %d metrics; %d are not exported here: %s", len(r.series), len(r.known)-len(missing), len(missing), strings.Join(missing, " "))
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// samples are series in memory, for Prometheus' engine to ask. It is not safe for
-// concurrent use.
+// samples are series in memory for Prometheus' engine. It is not safe for concurrent use.
 type samples struct {
 	series map[uint64]*series
 	last   time.Time
@@ -29,7 +28,7 @@ type series struct {
 
 func newSamples() *samples { return &samples{series: map[uint64]*series{}} }
 
-// add adds a value to a series, whose last is older.
+// add appends a value to a series.
 func (s *samples) add(l labels.Labels, at time.Time, value float64) {
 	one := s.series[l.Hash()]
 	if one == nil {
@@ -71,7 +70,7 @@ func (q querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, match
 	return found
 }
 
-// The engine does not ask for these.
+// The engine does not call these.
 func (querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	return nil, nil, nil
 }
@@ -106,13 +105,13 @@ func (p point) FH() *histogram.FloatHistogram { return nil }
 func (p point) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
 func (p point) Copy() chunks.Sample           { return p }
 
-// promQL reads expressions, and series as people write them.
+// promQL parses expressions, and series in PromQL notation.
 var promQL = parser.NewParser(parser.Options{})
 
 // engine is Prometheus' own.
 var engine = promql.NewEngine(promql.EngineOpts{MaxSamples: 50_000_000, Timeout: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true})
 
-// ask evaluates an expression that gives a vector.
+// ask evaluates an expression whose result is a vector.
 func (s *samples) ask(expr string, at time.Time) (promql.Vector, error) {
 	query, err := engine.NewInstantQuery(context.Background(), s, nil, expr, at)
 	if err != nil {

@@ -22,17 +22,17 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/workload"
 )
 
-// digest is that of the definition when somebody looked at it.
+// digest is the checksum of the reviewed definition.
 const digest = "ecd9c14fcadb9d5f8ced4c4ee31920548ea53a892e0a69c3e43aa758bfca6d94"
 
 var update = flag.Bool("update", false, "copy the definition of SparkApplication from the operator's module")
 
-// The copy of the definition, for the tests of cmd/internal/e2e/testbeds, is the module's file.
+// The copy of the definition, for the tests of cmd/internal/e2e/testbeds, equals the module's file.
 func TestDefinition(t *testing.T) {
 	const copied = "../../../cmd/internal/e2e/testbeds/testdata/sparkapplications.yaml"
 	want := read(t, "config/crd/bases/sparkoperator.k8s.io_sparkapplications.yaml")
 	if sum := sha256.Sum256(want); hex.EncodeToString(sum[:]) != digest {
-		t.Fatalf("not the definition that was looked at: sha256 %x", sum)
+		t.Fatalf("not the reviewed definition: sha256 %x", sum)
 	}
 	if *update {
 		if err := os.WriteFile(copied, want, 0o644); err != nil {
@@ -44,7 +44,7 @@ func TestDefinition(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not the module's: -update copies it", copied)
+		t.Errorf("%s differs from the module's; -update copies it", copied)
 	}
 }
 
@@ -62,8 +62,8 @@ func read(t *testing.T, file string) []byte {
 	return text
 }
 
-// The operator's own types take our SparkApplications, strictly, and lose nothing of
-// them: what they encode has all that we wrote.
+// The operator's own types decode our SparkApplications strictly, and lose nothing: their encoding has
+// all that we wrote.
 func TestApplications(t *testing.T) {
 	files, err := filepath.Glob("../../../operator/workload/testdata/golden/spark*.yaml")
 	if err != nil || len(files) < 2 {
@@ -99,8 +99,8 @@ func TestApplications(t *testing.T) {
 	}
 }
 
-// applicationOf is the child of a golden file, which the test of operator/workload holds
-// its jobs to.
+// applicationOf returns the child in a golden file, against which the test of operator/workload checks
+// its jobs.
 func applicationOf(t *testing.T, path string) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -122,7 +122,7 @@ func object(t *testing.T, data []byte) (o map[string]any) {
 	return o
 }
 
-// within returns of a value what another one has as well: what the types add is left out.
+// within returns the part of a value that another one has as well; the types' additions are left out.
 func within(pattern, value any) any {
 	switch p := pattern.(type) {
 	case map[string]any:
@@ -148,8 +148,8 @@ func within(pattern, value any) any {
 	return value
 }
 
-// Each of the operator's states, with what it is to the adapter: a state that is new to the
-// operator fails here, for it has no line.
+// Each of the operator's states has its meaning for the adapter: a new state of the operator fails
+// here, since it has no line.
 func TestStates(t *testing.T) {
 	known := map[v1beta2.ApplicationStateType]workload.Phase{
 		v1beta2.ApplicationStateNew:              workload.Pending,
@@ -170,7 +170,7 @@ func TestStates(t *testing.T) {
 	for _, state := range declaredStates(t) {
 		phase, ok := known[v1beta2.ApplicationStateType(state)]
 		if !ok {
-			t.Errorf("the operator has a state %q", state)
+			t.Errorf("the operator has a new state %q", state)
 			continue
 		}
 		if got := statusOf(t, state).Phase; got != phase {
@@ -179,7 +179,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// statusOf reads a status as the operator writes it.
+// statusOf decodes a status as the operator writes it.
 func statusOf(t *testing.T, state string) workload.Status {
 	t.Helper()
 	application := v1beta2.SparkApplication{Status: v1beta2.SparkApplicationStatus{AppState: v1beta2.ApplicationState{State: v1beta2.ApplicationStateType(state)}}}

@@ -24,14 +24,14 @@ func declaredStates(t *testing.T) []string {
 		if kind, ok := spec.Type.(*ast.Ident); ok && kind.Name == "ApplicationStateType" && len(spec.Values) == 1 {
 			literal, ok := spec.Values[0].(*ast.BasicLit)
 			if !ok {
-				t.Fatalf("%v is no literal", spec.Names)
+				t.Fatalf("%v is not a literal", spec.Names)
 			}
 			states = append(states, constant.StringVal(constant.MakeFromLiteral(literal.Value, literal.Kind, 0)))
 		}
 		return true
 	})
 	if len(states) < 14 {
-		t.Fatalf("%d states in the operator's source: %q", len(states), states)
+		t.Fatalf("got %d states in the operator's source: %q", len(states), states)
 	}
 	return states
 }

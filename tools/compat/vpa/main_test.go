@@ -23,7 +23,7 @@ func TestRun(t *testing.T) {
 		"nothing":        "",
 	} {
 		if err := run(strings.NewReader(text), &out); err == nil {
-			t.Errorf("%s is taken", what)
+			t.Errorf("%s was accepted", what)
 		}
 	}
 }

@@ -11,14 +11,14 @@ import (
 // at is the node whose tile has the focus.
 const at = `document.activeElement.dataset.name ?? document.activeElement.id`
 
-// A person without a mouse gets to each node and pod, and back.
+// A person without a mouse reaches each node and pod, and returns.
 func TestKeyboardAlone(t *testing.T) {
 	state := running()
 	source, address := serve(t, state)
 	b := show(t, address, 1280, 900)
 	b.Press(kb.Tab)
 	if got := eval[string](b, `document.activeElement.textContent`); got != "Skip to the nodes" {
-		t.Errorf("the first stop is %q", got)
+		t.Errorf("got first stop %q", got)
 	}
 	b.TabTo(".tile")
 	for i, n := range state.Nodes {
@@ -34,14 +34,14 @@ func TestKeyboardAlone(t *testing.T) {
 	}{{kb.ArrowRight, 19}, {kb.Home, 0}, {kb.ArrowLeft, 0}, {kb.ArrowUp, 0}, {kb.ArrowDown, across}, {kb.ArrowUp, 0}, {kb.PageDown, across}, {kb.PageUp, 0}, {kb.End, 19}, {kb.ArrowDown, 19}, {kb.ArrowUp, 19 - across}} {
 		b.Press(step.key)
 		if got := eval[string](b, at); got != state.Nodes[step.want].Name {
-			t.Errorf("%q leads to %s, want %s", step.key, got, state.Nodes[step.want].Name)
+			t.Errorf("%q: got %s, want %s", step.key, got, state.Nodes[step.want].Name)
 		}
 	}
 	if n := eval[int](b, `document.querySelectorAll('.tile[tabindex="0"]').length`); n != 1 {
-		t.Errorf("the tiles have %d stops", n)
+		t.Errorf("got %d stops of the tiles", n)
 	}
 
-	// Frames that come meanwhile take the focus from nothing, not even where nodes come and go.
+	// Frames that arrive meanwhile do not move the focus, even when nodes come and go.
 	here := eval[string](b, at)
 	source.change(func(s *web.State) { s.Nodes = append(s.Nodes[1:], web.Node{Name: "node-99"}) })
 	b.Until(tile("node-99"))
@@ -51,7 +51,7 @@ func TestKeyboardAlone(t *testing.T) {
 	b.Press(kb.Enter)
 	b.Until(`document.activeElement.id === "detail-title" && document.querySelectorAll("#detail .lines li").length === 2`)
 	if got := eval[string](b, `document.activeElement.textContent + document.querySelector('.tile[aria-selected="true"]').dataset.name`); got != here+here {
-		t.Errorf("told of %s", got)
+		t.Errorf("got details of %s", got)
 	}
 	b.TabTo("#detail .pods button")
 	b.Press(kb.Enter)
@@ -59,7 +59,7 @@ func TestKeyboardAlone(t *testing.T) {
 	b.Press(kb.Escape)
 	b.Until(`document.querySelector("#detail").hidden`)
 	if got := eval[string](b, at); got != here {
-		t.Errorf("Escape leads to %s", got)
+		t.Errorf("Escape: got %s", got)
 	}
 
 	b.TabTo("#pod")
@@ -67,7 +67,7 @@ func TestKeyboardAlone(t *testing.T) {
 	b.Until(`document.activeElement.textContent === "default/batch-4" && document.querySelectorAll(".timeline li").length === 6`)
 	b.Press(kb.Escape)
 	if got := eval[string](b, at); got != "pod" {
-		t.Errorf("Escape leads to %s", got)
+		t.Errorf("Escape: got %s", got)
 	}
 	b.TabTo("#waiting button")
 	b.Press(kb.Enter)
@@ -78,13 +78,13 @@ func TestKeyboardAlone(t *testing.T) {
 	b.Hold()
 }
 
-// Of 5,000 nodes each is reached by arrow keys, all rows by one and what is in a row by the
-// other, and Tab leaves them again.
+// Arrow keys reach each of 5,000 nodes, one pair for rows and one within a row, and Tab leaves them
+// again.
 func TestKeyboardReachesEach(t *testing.T) {
 	_, address := serve(t, thousands())
 	b := show(t, address, 1280, 900)
 	b.TabTo(".tile")
-	// The events are the script's: thousands of keys would take the protocol a minute.
+	// The script sends the events: thousands of keys would take the protocol a minute.
 	wrong := eval[string](b, `(() => {
 		const tiles = [...document.querySelectorAll(".tile")], wrong = [];
 		const across = tiles.filter((t) => t.offsetTop === tiles[0].offsetTop).length, rows = Math.ceil(tiles.length / across);

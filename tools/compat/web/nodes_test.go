@@ -29,12 +29,12 @@ func quoted(text string) string {
 	return string(data)
 }
 
-// tile is the script for a node's.
+// tile returns the script that selects a node's tile.
 func tile(name string) string {
 	return `document.querySelector(".tile[data-name=" + CSS.escape(` + quoted(name) + `) + "]")`
 }
 
-// Each node has a tile, each kind of node looks another, and those that take no pods are listed
+// Each node has a tile, each kind of node has its own look, and those that admit no pods are listed
 // with the reason.
 func TestTiles(t *testing.T) {
 	for _, state := range []web.State{twenty(), thousands()} {
@@ -46,15 +46,15 @@ func TestTiles(t *testing.T) {
 		}
 		slices.Sort(names)
 		if got := eval[[]string](b, `[...document.querySelectorAll("#tiles > .tile")].map((t) => t.dataset.name)`); !slices.Equal(got, names) {
-			t.Errorf("%d tiles for %d nodes", len(got), len(names))
+			t.Errorf("got %d tiles for %d nodes", len(got), len(names))
 		}
 		if n := eval[int](b, `new Set([...document.querySelectorAll("#legend .swatch")].map((s) => getComputedStyle(s).background)).size`); n != 8 {
-			t.Errorf("%d looks of 8", n)
+			t.Errorf("got %d looks, want 8", n)
 		}
 		if wrong := eval[string](b, `[...document.querySelectorAll(".tile")].filter((t) => getComputedStyle(t).backgroundImage.startsWith("repeating-linear-gradient") !== (t.dataset.kind === "stale")).map((t) => t.dataset.name).join()`); wrong != "" {
-			t.Errorf("hatched, or not, where it should be otherwise: %s", wrong)
+			t.Errorf("got wrong hatching: %s", wrong)
 		}
-		// What the style writes on tiles axe doesn't see: it can be read on each.
+		// axe does not check the text that styles put on tiles: it must be readable on each.
 		for _, scheme := range []string{"light", "dark"} {
 			b.Likes(scheme)
 			if faint := eval[string](b, `(() => {
@@ -97,24 +97,24 @@ func TestTiles(t *testing.T) {
 				selector = `.tile[data-kind="` + kind + `"]`
 			}
 			if got := eval[int](b, `document.querySelectorAll('`+selector+`').length`); got != want {
-				t.Errorf("%d nodes are %s, %d tiles", want, kind, got)
+				t.Errorf("want %d %s nodes, got %d tiles", want, kind, got)
 			}
 		}
 		why := eval[string](b, `document.querySelector("#reasons").innerText`)
 		for _, want := range []string{"no agent has ever reported from it", "cordoned", "no report for "} {
 			if !strings.Contains(why, want) {
-				t.Errorf("the page doesn't say %q but %q", want, why)
+				t.Errorf("%q is missing, got %q", want, why)
 			}
 		}
-		said := eval[[]string](b, `[...document.querySelectorAll("#reasons .reason bdi")].map((e) => e.textContent)`)
-		if slices.Sort(said); len(slices.Compact(slices.Clone(said))) != len(said) {
-			t.Errorf("a reason is said twice: %q", said)
+		output := eval[[]string](b, `[...document.querySelectorAll("#reasons .reason bdi")].map((e) => e.textContent)`)
+		if slices.Sort(output); len(slices.Compact(slices.Clone(output))) != len(output) {
+			t.Errorf("got a repeated reason: %q", output)
 		}
 		b.Hold()
 	}
 }
 
-// A picture that is cut off leaves nothing behind in the one that comes after it.
+// A frame that is cut off leaves nothing behind in the next one.
 func TestPictureCutOff(t *testing.T) {
 	_, address := serve(t, twenty())
 	b := show(t, address, 1280, 900)
@@ -135,7 +135,7 @@ func TestPictureCutOff(t *testing.T) {
 	b.Hold()
 }
 
-// A page whose server has no answer to give when it comes back shows what it knew.
+// A page shows what it had while its server, back again, has no answer yet.
 func TestBackToNoAnswer(t *testing.T) {
 	source, address := serve(t, twenty())
 	b := show(t, address, 1280, 900)
@@ -150,7 +150,7 @@ func TestBackToNoAnswer(t *testing.T) {
 	b.Hold("ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION")
 }
 
-// A node that is saturated looks so with the first frame of a State that says so.
+// A saturated node looks so with the first frame of its State.
 func TestChangeIsShown(t *testing.T) {
 	for _, n := range []int{20, 5000} {
 		state := twenty()
@@ -159,7 +159,7 @@ func TestChangeIsShown(t *testing.T) {
 		b := show(t, address, 1280, 900)
 		name := state.Nodes[n/2+1].Name
 		for turn, saturated := range []bool{true, false, true} {
-			// The title is of the same State: the frame that tells it changes the tile, too.
+			// The title is part of the same State: the frame with the title changes the tile, too.
 			mark := fmt.Sprint("saturated ", saturated, " ", turn)
 			b.Script(`window.seen = undefined; window.observer?.disconnect(); window.observer = new MutationObserver(() => { if (document.querySelector("#title").textContent === ` + quoted(mark) + `) window.seen ??= ` + tile(name) + `.dataset.kind; }); observer.observe(document.querySelector("#title"), { childList: true, characterData: true, subtree: true })`)
 			source.change(func(s *web.State) {
@@ -176,7 +176,7 @@ func TestChangeIsShown(t *testing.T) {
 				want = "saturated"
 			}
 			if got := eval[string](b, `window.seen`); got != want {
-				t.Errorf("of %d nodes one is %s, want %s", n, got, want)
+				t.Errorf("of %d nodes: got %s, want %s", n, got, want)
 			}
 		}
 		b.Hold()
@@ -187,7 +187,7 @@ func TestChangeIsShown(t *testing.T) {
 const content = `[...document.querySelectorAll("#title, #verdict, #verdict-more, #nodes-count, #legend li, #letters, #reasons li, #runs *, #waiting-title, #waiting td, #waiting-more, .tile")]
 	.map((e) => [e.tagName, e.dataset.kind, e.getAttribute("aria-label"), e.childElementCount ? "" : e.textContent, e.style?.width, e.closest("[hidden]") !== null].join("|"))`
 
-// Whatever happens, the page that has followed it is the same as one that is read anew.
+// After any events, the page that followed them equals a freshly loaded one.
 func TestFollowedIsRead(t *testing.T) {
 	source, address := serve(t, running())
 	b := show(t, address, 1280, 900)
@@ -233,7 +233,7 @@ func TestFollowedIsRead(t *testing.T) {
 	b.Hold()
 }
 
-// Names that mean harm are text wherever they are, break nothing, and turn nothing around them.
+// Hostile names are text everywhere, break nothing, and do not affect the direction of other text.
 func TestHostileNames(t *testing.T) {
 	state := running()
 	state.Title = hostile[0]
@@ -250,11 +250,11 @@ func TestHostileNames(t *testing.T) {
 			short = short[:250] + "…"
 		}
 		if !eval[bool](b, tile(short)+` !== null`) {
-			t.Errorf("no node is called %q", short)
+			t.Errorf("got no node named %q", short)
 		}
 		for _, where := range []string{"#waiting td:nth-child(2)", "#waiting td:nth-child(4)", "#reasons .reason bdi"} {
 			if !eval[bool](b, `[...document.querySelectorAll(`+quoted(where)+`)].some((e) => e.textContent.startsWith(`+quoted(short[:min(len(short), 240)])+`))`) {
-				t.Errorf("%q is not said in %s", short, where)
+				t.Errorf("%q is missing in %s", short, where)
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func TestHostileNames(t *testing.T) {
 		t.Errorf("pictures, harm, scripts: %s", got)
 	}
 	if n := eval[int](b, `[...document.querySelectorAll("bdi")].filter((e) => getComputedStyle(e).unicodeBidi !== "isolate").length`); n != 0 {
-		t.Errorf("%d names are not isolated", n)
+		t.Errorf("got %d names without isolation", n)
 	}
 	for _, width := range []int64{1280, 400} {
 		b.Do(chromedp.EmulateViewport(width, 900))

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// All rules of axe hold in all scenes, in both schemes, and in a narrow window.
+// All rules of axe pass in all scenes, in both colour schemes, and in a narrow window.
 func TestAxe(t *testing.T) {
 	for _, s := range scenes {
 		source, address := serve(t, s.state())
@@ -36,7 +36,7 @@ func TestAxe(t *testing.T) {
 			}
 			if look.width == 1280 {
 				s.do(b)
-				b.Axe(what + ", with what is told")
+				b.Axe(what + ", with announcements")
 			}
 		}
 		source.set(func() { source.err = errors.New("the scheduler is gone") })
@@ -46,7 +46,7 @@ func TestAxe(t *testing.T) {
 	}
 }
 
-// A source that fails is told of beside what it said last, and so is a server that is gone.
+// A source that fails is reported beside its last answer, and so is a server that is gone.
 func TestProblems(t *testing.T) {
 	source, address := serve(t, twenty())
 	b := show(t, address, 1280, 900)
@@ -57,19 +57,19 @@ func TestProblems(t *testing.T) {
 	block := make(chan struct{})
 	source.set(func() { source.err, source.block = nil, block })
 	b.Until(`/^No answer for \d.* s\. What is below is of 09:30:12 UTC\.$/.test(document.querySelector("#problem").textContent)`)
-	// What is asked of one node is answered all the same.
+	// Queries of one node are answered nevertheless.
 	b.Script(tile("node-13") + `.click()`)
 	b.Until(`document.querySelectorAll("#detail .lines li").length === 2`)
 	source.set(func() { source.block = nil })
 	close(block)
 	b.Until(`document.querySelector("#link").textContent === "Live" && document.querySelector("#problem").hidden`)
-	// What isn't there is said where it was asked.
+	// A missing object is reported where it was requested.
 	b.Script(`document.querySelector("#pod").value = "other/pod"; document.querySelector("#find button").click()`)
 	b.Until(`document.querySelector("#detail .problem")?.textContent === "web: pod = other/pod: there is no such pod"`)
 	b.Hold("404 (Not Found)")
 }
 
-// Who finds no place is told so, and has one once another has gone.
+// A client over the limit gets a message, and a place once another client has left.
 func TestCrowded(t *testing.T) {
 	_, address := serve(t, twenty(), func(c *web.Config) { c.Readers = 1 })
 	answer, err := http.Get(address + "/page/events")
@@ -85,7 +85,7 @@ func TestCrowded(t *testing.T) {
 	b.Hold("503 (Service Unavailable)")
 }
 
-// The curves are drawn, and what is under the pointer is said.
+// The curves are drawn, and the point under the pointer is described.
 func TestCurves(t *testing.T) {
 	_, address := serve(t, twenty())
 	b := show(t, address, 1280, 900)
@@ -97,7 +97,7 @@ func TestCurves(t *testing.T) {
 			const of = (v) => { const d = document.createElement("i"); d.style.color = getComputedStyle(document.documentElement).getPropertyValue(v); document.body.append(d); const c = getComputedStyle(d).color.match(/\d+/g).join(); d.remove(); return c; };
 			return [of("--run-0"), of("--run-1")].filter((c) => colours.has(c)).length;
 		})()`); n != 2 {
-			t.Errorf("%s: %d lines of 2", id, n)
+			t.Errorf("%s: got %d lines, want 2", id, n)
 		}
 	}
 	box := eval[[]float64](b, `(() => { const r = document.querySelector("#curves .u-over").getBoundingClientRect(); return [r.left + r.width * .45, r.top + r.height / 2]; })()`)
@@ -109,7 +109,7 @@ func TestCurves(t *testing.T) {
 	b.Hold()
 }
 
-// The name of a line near the axis stands above it, not among the axis's numbers.
+// The label of a line near the axis is above it, not among the axis's numbers.
 func TestNameOfLowCurve(t *testing.T) {
 	state := twenty()
 	state.Runs[0].Completions = state.Runs[0].Completions[:3]
@@ -120,13 +120,13 @@ func TestNameOfLowCurve(t *testing.T) {
 	b.Do(chromedp.EmulateViewport(1100, 900))
 	b.Until(`"default-scheduler" in window.names && "spazio" in window.names`)
 	if got := eval[string](b, `(() => { const plot = document.querySelector("#curves .u-over"); return Object.entries(window.names).filter(([, y]) => y < plot.offsetTop || y > plot.offsetTop + plot.offsetHeight).map((e) => e.join(" ")).join(); })()`); got != "" {
-		t.Errorf("outside of the plot: %s", got)
+		t.Errorf("got a label outside of the plot: %s", got)
 	}
 	b.Hold()
 }
 
-// The name of a line at the top of the plot stands below it, not on it; and one that is longer than the plot
-// is shortened, inside of it.
+// The label of a line at the top of the plot is below it, not on it; one that is longer than the plot
+// is shortened within it.
 func TestNameOfHighCurve(t *testing.T) {
 	state := thousands()
 	long := strings.Repeat("profile-", 30)
@@ -141,12 +141,12 @@ func TestNameOfHighCurve(t *testing.T) {
 	b.Do(chromedp.EmulateViewport(1100, 900))
 	b.Until(`Object.keys(window.names).length === 2`)
 	if got := eval[string](b, `(() => { const plot = document.querySelector("#curves .u-over"); return Object.values(window.names).filter(([name, left, right, y]) => left < plot.offsetLeft || right > plot.offsetLeft + plot.offsetWidth || name !== "spazio" && !name.endsWith("…") || name === "spazio" && y < plot.offsetTop + plot.offsetHeight * .05 + 12).map((e) => e.join(" ")).join(); })()`); got != "" {
-		t.Errorf("not in its place: %s", got)
+		t.Errorf("got a misplaced label: %s", got)
 	}
 	b.Hold()
 }
 
-// barPaint is within which 5,000 nodes are to be on the page.
+// barPaint is the limit for painting 5,000 nodes.
 const barPaint = 1500 * time.Millisecond
 
 func TestPaint(t *testing.T) {
@@ -161,7 +161,7 @@ func TestPaint(t *testing.T) {
 		ms := eval[float64](b, `new Promise((done) => { const wait = () => { const m = performance.getEntriesByName("painted")[0]; m ? done(m.startTime) : requestAnimationFrame(wait); }; wait(); })`)
 		nodes = append(nodes, time.Duration(ms*1e6))
 		if i == 0 {
-			spent = b.Spent() // with the start of the process
+			spent = b.Spent() // including the start of the process
 		}
 	}
 	spent = (b.Spent() - spent) / 4
@@ -174,8 +174,8 @@ func TestPaint(t *testing.T) {
 	b.Hold()
 }
 
-// The page and its window bear what the source calls what is shown, as a text whatever that is, and the
-// program's name where it is called nothing.
+// The page and its window show the source's title, as text whatever it contains, and the program's name
+// if there is none.
 func TestTitle(t *testing.T) {
 	source, address := serve(t, twenty())
 	b := show(t, address, 1280, 900)

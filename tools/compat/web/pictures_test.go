@@ -7,11 +7,11 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// scenes are what is looked at.
+// scenes are the pages to look at.
 var scenes = []struct {
 	name  string
 	state func() web.State
-	// does something before the picture is taken
+	// runs before the screenshot
 	do func(*browser.Tab)
 }{
 	{"twenty", twenty, func(*browser.Tab) {}},

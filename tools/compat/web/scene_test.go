@@ -18,7 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// now is when the scenes are.
+// now is the time of the scenes.
 var now = time.Date(2026, 11, 23, 9, 30, 12, 0, time.UTC)
 
 // stage is a Source whose State the test sets.
@@ -84,14 +84,14 @@ func (s *stage) now() web.State {
 	return s.state
 }
 
-// set lets the test set how the source answers.
+// set lets the test change how the source answers.
 func (s *stage) set(by func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	by()
 }
 
-// change lets the test change a copy of the State; the slices that it changes it copies, too.
+// change lets the test change a copy of the State; it must copy the slices that it changes.
 func (s *stage) change(by func(*web.State)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,11 +101,11 @@ func (s *stage) change(by func(*web.State)) {
 	s.state = state
 }
 
-// serve shows a State, frame by frame as they come.
+// serve shows a State and its later frames.
 func serve(t testing.TB, state web.State, as ...func(*web.Config)) (*stage, string) {
 	t.Helper()
 	source := &stage{state: state}
-	// What looks at every element holds a page up for longer than a reader may be slow.
+	// A check of every element blocks a page for longer than a reader may be slow.
 	c := web.Config{Source: source, Interval: 50 * time.Millisecond, WriteTimeout: time.Hour, Logger: slog.New(slog.DiscardHandler)}
 	for _, change := range as {
 		change(&c)
@@ -142,12 +142,13 @@ func show(t testing.TB, address string, width, height int64) *browser.Tab {
 
 const shown = `document.documentElement.dataset.frame`
 
-// twenty is a demonstration on twenty nodes: default-scheduler's batch has ended, and spazio's.
+// twenty returns a demonstration on twenty nodes: the batches of default-scheduler and spazio have
+// ended.
 func twenty() web.State {
 	return web.State{At: now, Title: "20 simulated nodes × 2 cores", Comparable: true, Runs: []web.Run{batch("default-scheduler", 300, 1, 64, 11), batch("spazio", 300, .62, 66, 12)}, Nodes: fleet(20, 1)}
 }
 
-// running is the same while spazio's batch runs, and pods wait.
+// running returns the same while spazio's batch runs and pods wait.
 func running() web.State {
 	s := twenty()
 	r, cut := &s.Runs[1], 27*time.Second
@@ -167,7 +168,7 @@ func running() web.State {
 	return s
 }
 
-// batch is a run that has ended: pods created within 10 s, done after times around a mean that
+// batch returns a run that has ended: pods created within 10 s, whose times lie around a mean that
 // grows towards the end of the batch.
 func batch(profile string, pods int, pace float64, seconds float64, seed uint64) web.Run {
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -180,7 +181,7 @@ func batch(profile string, pods int, pace float64, seconds float64, seed uint64)
 	return r
 }
 
-// fleet is nodes of all kinds, some more frequent than others.
+// fleet returns nodes of all kinds, some more frequent than others.
 func fleet(n int, seed uint64) []web.Node {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	var nodes []web.Node
@@ -213,7 +214,7 @@ func fleet(n int, seed uint64) []web.Node {
 	return nodes
 }
 
-// thousands is a cluster of 5,000 nodes under two profiles that are not compared.
+// thousands returns a cluster of 5,000 nodes with two profiles that are not compared.
 func thousands() web.State {
 	s := running()
 	s.Title, s.Comparable, s.Nodes = "production", false, fleet(5000, 3)
@@ -230,7 +231,7 @@ func thousands() web.State {
 	return s
 }
 
-// hostile are names that mean harm.
+// hostile are names that try to break the page.
 var hostile = []string{
 	`<img src=x onerror="window.harmed=1">`,
 	"\u202etxt.exe\u2066 right to left עברית",

@@ -1,5 +1,5 @@
 // Package checkout makes a clone of a tree, and an environment of the go command, by which the
-// same commit is compiled to the same bytes, whoever does it and wherever.
+// same commit is compiled to the same bytes, on every machine.
 package checkout
 
 import (

@@ -29,7 +29,7 @@ func TestNamesAreNamesAndDiffer(t *testing.T) {
 			t.Errorf("%v: %q: %v", w, name, wrong)
 		}
 		if other, ok := seen[name]; ok {
-			t.Errorf("%v and %v are both %q", w, other, name)
+			t.Errorf("%v and %v: got the same name %q", w, other, name)
 		}
 		seen[name] = w
 	}
@@ -38,7 +38,7 @@ func TestNamesAreNamesAndDiffer(t *testing.T) {
 	}
 }
 
-// What the API server would round is a permanent difference to whoever applies it.
+// If the API server rounded an amount, the applied object would differ permanently.
 func TestAmountsAreWholeMillicoresAndBytes(t *testing.T) {
 	d := v1alpha1.FromDemand(profile.Demand{CPU: profile.Share{Amount: .148651, SD: .0000004}, Memory: profile.Share{Amount: 1e8 + .5, SD: .25}})
 	for _, c := range []struct {
@@ -51,7 +51,7 @@ func TestAmountsAreWholeMillicoresAndBytes(t *testing.T) {
 	}
 }
 
-// A profile may ask for each preset that there is, and for no other.
+// A profile may request each existing preset, and no other.
 func TestPresetsAreThoseOfProfile(t *testing.T) {
 	crds := v1alpha1.CRDs()
 	if len(crds) != 2 {
@@ -68,18 +68,18 @@ func TestPresetsAreThoseOfProfile(t *testing.T) {
 	got := strings.Fields(strings.ReplaceAll(list, "- ", ""))
 	slices.Sort(got)
 	if !found || !slices.Equal(got, want) {
-		t.Errorf("the definition has %q, package profile %q", got, want)
+		t.Errorf("got presets %q in the definition, want %q as in package profile", got, want)
 	}
 }
 
-func TestDemandThereAndBack(t *testing.T) {
+func TestDemandRoundTrip(t *testing.T) {
 	d := profile.Demand{
 		CPU:    profile.Share{Amount: .25, SD: .063, Confidence: .9375},
 		Memory: profile.Share{Amount: 3 << 30, SD: 1 << 20, Confidence: .5},
 	}
 	there := v1alpha1.FromDemand(d)
 	if got := there.CPU.Amount.String() + " " + there.Memory.Amount.String() + " " + string(there.CPU.Confidence); got != "250m 3Gi 0.9375" {
-		t.Errorf("written as %s", got)
+		t.Errorf("got text %s", got)
 	}
 	if back, err := there.Value(); err != nil || back != d {
 		t.Errorf("back: %+v, %v", back, err)
@@ -112,8 +112,8 @@ func TestBadDemandsAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever a profile says, it is an amount that a scheduler can count with, or the
-// error names the field; and what is written of it is read again.
+// FuzzDemand: any profile converts to an amount that a scheduler can use, or to an error that names the
+// field; the encoding of the result is accepted.
 func FuzzDemand(f *testing.F) {
 	f.Add([]byte(`{"cpu":{"amount":"250m","sd":"20m","confidence":"0.9375"},"memory":{"amount":"300Mi","sd":"0","confidence":"1"}}`))
 	f.Add([]byte(`{"cpu":{"amount":"-1","confidence":"NaN"},"memory":{"amount":"1e400"}}`))
@@ -136,12 +136,12 @@ func FuzzDemand(f *testing.F) {
 		}
 		again, err := v1alpha1.FromDemand(got).Value()
 		if err != nil || again.Validate() != nil {
-			t.Fatalf("%+v is written as %+v: %v", got, v1alpha1.FromDemand(got), err)
+			t.Fatalf("%+v: got encoding %+v: %v", got, v1alpha1.FromDemand(got), err)
 		}
 	})
 }
 
-// Whatever a workload is called, its objects have a name that the API server takes.
+// Any workload's objects have a valid object name.
 func FuzzNameOf(f *testing.F) {
 	f.Add("Deployment", "web")
 	f.Add("-", ".")
@@ -156,7 +156,7 @@ func FuzzNameOf(f *testing.F) {
 func TestFactors(t *testing.T) {
 	for v, want := range map[float64]v1alpha1.Factor{1: "1", .5: "0.5", 1.23456: "1.2346", 1e9: "9999", -1: "0", math.NaN(): "0"} {
 		if got := v1alpha1.FromFactor(v); got != want {
-			t.Errorf("%v is written %q, want %q", v, got, want)
+			t.Errorf("%v: got text %q, want %q", v, got, want)
 		}
 	}
 	if v, err := v1alpha1.Factor("1.25").Value(); err != nil || v != 1.25 {

@@ -7,7 +7,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// What a pod takes as an object has it: quantities, rounded up, and a ratio as text.
+// An object has a pod's usage as quantities, rounded up, and a ratio as text.
 func ExampleFromDemand() {
 	written := v1alpha1.FromDemand(profile.Demand{
 		CPU:    profile.Share{Amount: .25, Confidence: .5},

@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// TestMetaOf: of an object's owners the one that controls it counts.
+// TestMetaOf: the controlling owner of an object counts.
 func TestMetaOf(t *testing.T) {
 	noon, yes := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), true
 	o := &metav1.ObjectMeta{
@@ -29,6 +29,6 @@ func TestMetaOf(t *testing.T) {
 	}
 	o.OwnerReferences = nil
 	if owner := v1alpha1.MetaOf(o).Controller; owner != (profile.Owner{}) {
-		t.Errorf("without owners: %+v", owner)
+		t.Errorf("without owners: got %+v", owner)
 	}
 }

@@ -18,8 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/page"
 )
 
-// mayGet gives a service account the right to get a path of any server, until the
-// test's end.
+// mayGet allows a service account to get a path of any server, until the test's end.
 func mayGet(t *testing.T, client kubernetes.Interface, account, path string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "e2e-" + account}
@@ -48,11 +47,11 @@ func mayGet(t *testing.T, client kubernetes.Interface, account, path string) {
 	})
 }
 
-// TestDebugDataBeyondLoopback: with --debug-authentication the scheduler shows
-// them over TLS to whom the API server gives the right.
+// TestDebugDataBeyondLoopback: with --debug-authentication the scheduler serves them over TLS to users
+// whom the API server authorizes.
 func TestDebugDataBeyondLoopback(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
-	accounts(t, client, "reader", "stranger")
+	accounts(t, client, "reader", "foreign")
 	accounts(t, client, "watcher")
 	mayGet(t, client, "reader", plugin.DebugPath)
 	mayGet(t, client, "watcher", plugin.DebugPath+"/*")
@@ -87,7 +86,7 @@ func TestDebugDataBeyondLoopback(t *testing.T) {
 		return code == http.StatusOK, fmt.Sprint(code, err)
 	})
 	const own = "https://kubernetes.default.svc" // the API server's audience
-	reader, stranger := read(t, tokenFor(t, client, "reader", own, nil)), read(t, tokenFor(t, client, "stranger", own, nil))
+	reader, unauthorized := read(t, tokenFor(t, client, "reader", own, nil)), read(t, tokenFor(t, client, "foreign", own, nil))
 	certificateOf := func(user, group string) []tls.Certificate {
 		config, err := cluster.Plane(t).UserConfig(user, group)
 		if err != nil {
@@ -115,7 +114,7 @@ func TestDebugDataBeyondLoopback(t *testing.T) {
 		{"nobody in plaintext", "http", plugin.DebugPath, reader, nil, http.StatusBadRequest},
 		{"a forger", "https", plugin.DebugPath, reader + "x", nil, http.StatusUnauthorized},
 		{"an agent", "https", plugin.DebugPath, read(t, tokenFor(t, client, "reader", "spazio-scheduler", nil)), nil, http.StatusUnauthorized},
-		{"a stranger", "https", plugin.DebugPath, stranger, nil, http.StatusForbidden},
+		{"without permission", "https", plugin.DebugPath, unauthorized, nil, http.StatusForbidden},
 		{"a reader", "https", plugin.DebugPath, reader, nil, http.StatusOK},
 		{"a reader of something else", "https", "/metrics", reader, nil, http.StatusForbidden},
 		{"an administrator", "https", "/metrics", cluster.Plane(t).RESTConfig().BearerToken, nil, http.StatusOK},
@@ -126,8 +125,8 @@ func TestDebugDataBeyondLoopback(t *testing.T) {
 		{"nobody", "https", state, "", nil, http.StatusForbidden},
 		{"nobody", "https", page.Path + "static/x/page.js", "", nil, http.StatusForbidden},
 		{"a forger", "https", page.Path, reader + "x", nil, http.StatusUnauthorized},
-		{"a stranger", "https", page.Path, stranger, nil, http.StatusForbidden},
-		{"a stranger", "https", state, stranger, nil, http.StatusForbidden},
+		{"without permission", "https", page.Path, unauthorized, nil, http.StatusForbidden},
+		{"without permission", "https", state, unauthorized, nil, http.StatusForbidden},
 		{"a reader of the rest", "https", page.Path, reader, nil, http.StatusForbidden},
 		{"a watcher", "https", page.Path, watcher, nil, http.StatusOK},
 		{"a watcher", "https", frames, watcher, nil, http.StatusOK},

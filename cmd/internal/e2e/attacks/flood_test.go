@@ -26,20 +26,20 @@ import (
 	"github.com/spazio-scheduler/spazio/node/publish"
 )
 
-// impostor is the address of somebody with a valid token who speaks of others.
+// impostor is the address of an attacker with a valid token who reports for other nodes.
 var impostor = netip.MustParseAddr("127.0.0.67")
 
-// withToken is the context of calls that show a token.
+// withToken returns the context of calls with a token.
 func withToken(ctx context.Context, token string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
 }
 
-// admitted has an agent that nobody knows connect, and returns how long it takes
-// until the scheduler listens to it.
+// admitted connects an agent unknown to the scheduler, and returns how long it takes until the
+// scheduler reads from it.
 func admitted(t *testing.T, target string, trust transport.Config, token string) time.Duration {
 	t.Helper()
 	began := time.Now()
-	connection := tlsFrom(t, target, known, trust)
+	connection := tlsFrom(t, target, honestAddress, trust)
 	defer connection.Close()
 	ctx, cancel := context.WithCancel(withToken(t.Context(), token))
 	defer cancel()
@@ -53,9 +53,8 @@ func admitted(t *testing.T, target string, trust transport.Config, token string)
 	return time.Since(began)
 }
 
-// inventNames pushes the models of so many nodes with the token of another, at the
-// forger's pace, so that it takes no more of the machine than that, and returns
-// those for which the answer was not a refusal.
+// inventNames pushes the models of so many nodes with another node's token, at the forger's pace, so
+// that it uses no more of the machine than that, and returns those that were not refused.
 func inventNames(t *testing.T, target string, trust transport.Config, token string, names int) (accepted []string) {
 	var next atomic.Int64
 	var mu sync.Mutex
@@ -81,7 +80,7 @@ func inventNames(t *testing.T, target string, trust transport.Config, token stri
 	return accepted
 }
 
-// tokensOf are tokens of a pod, each another one.
+// tokensOf returns tokens of a pod, all different.
 func tokensOf(t *testing.T, audience string, pod *corev1.Pod, count int) (tokens []string) {
 	t.Helper()
 	client, _ := cluster.Connect(t)
@@ -91,9 +90,8 @@ func tokensOf(t *testing.T, audience string, pod *corev1.Pod, count int) (tokens
 	return tokens
 }
 
-// TestFlood: while attackers do all that they can to both servers at once, pods
-// are bound as before, agents that nobody knew are admitted, models are taken,
-// and neither server grows by much.
+// TestFlood: while attackers do everything they can to both servers at once, pods are bound as before,
+// unknown agents are admitted, models are accepted, and neither server grows by much.
 func TestFlood(t *testing.T) {
 	const pods, agents, calls, idle, names = 80, 200, 4000, 2000, 22000
 	client, kubeconfig := cluster.Connect(t)
@@ -126,8 +124,7 @@ func TestFlood(t *testing.T) {
 
 	log, sequence := cluster.Watch(t, client), uint64(0)
 	batch := cluster.Batch{Prefix: "before", Pods: pods, Startup: 20 * time.Millisecond, Work: 100 * time.Millisecond}
-	// serve has honest agents admitted and a model pushed for each tenth, with an
-	// eye on memory.
+	// serve admits honest agents and pushes a model for each tenth, while it watches the memory.
 	serve := func(tokens []string) (took []time.Duration, most map[string]float64) {
 		most = map[string]float64{}
 		for i, token := range tokens {
@@ -136,9 +133,9 @@ func TestFlood(t *testing.T) {
 				continue
 			}
 			sequence++
-			connection := tlsFrom(t, models, known, trust)
+			connection := tlsFrom(t, models, honestAddress, trust)
 			if err := sayModel(withToken(t.Context(), pushToken), connection, node, sequence, 0); err != nil {
-				t.Errorf("an honest model is not taken: %v", err)
+				t.Errorf("an honest model was not accepted: %v", err)
 			}
 			connection.Close()
 			for name, s := range scrapers {
@@ -149,7 +146,7 @@ func TestFlood(t *testing.T) {
 		return took, most
 	}
 	cluster.Submit(t, client, batch)
-	log.WaitSucceeded(t, pods+len(machines)) // the agents' pods among them
+	log.WaitSucceeded(t, pods+len(machines)) // the agents' pods included
 	quiet, before := serve(tokens[:agents])
 
 	roots := x509.NewCertPool()
@@ -157,8 +154,8 @@ func TestFlood(t *testing.T) {
 	var attackers []*attacker
 	for target, method := range map[string]string{signals: spaziov1.SignalService_Publish_FullMethodName, models: spaziov1.ModelService_Push_FullMethodName} {
 		attackers = append(attackers,
-			&attacker{calls: calls, each: 100, size: 60 << 10, frame: 16 << 10, from: strange, method: method, target: target, tls: &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}},
-			&attacker{calls: idle, each: 100, size: 1, frame: 5, from: strange, method: method, target: target, tls: &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}})
+			&attacker{calls: calls, each: 100, size: 60 << 10, frame: 16 << 10, from: attackerAddress, method: method, target: target, tls: &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}},
+			&attacker{calls: idle, each: 100, size: 1, frame: 5, from: attackerAddress, method: method, target: target, tls: &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -176,7 +173,7 @@ func TestFlood(t *testing.T) {
 	log.WaitSucceeded(t, 2*pods+len(machines))
 	besieged, most := serve(tokens[agents:])
 	if names := <-accepted; len(names) > 0 {
-		t.Errorf("%d names were not refused, such as %s", len(names), names[0])
+		t.Errorf("got %d accepted names, such as %s", len(names), names[0])
 	}
 	cancel()
 	forging.Wait()
@@ -200,7 +197,7 @@ func TestFlood(t *testing.T) {
 	cluster.CheckHeld(t, machines)
 	for pod, b := range log.Bindings() {
 		if !slices.ContainsFunc(machines, func(m *cluster.PlaceNode) bool { return m.Name() == b.Node }) {
-			t.Errorf("pod %s is bound to %s", pod, b.Node)
+			t.Errorf("got pod %s bound to %s", pod, b.Node)
 		}
 	}
 	cluster.WaitMetric(t, scrapers["aggregator"], "spazio_aggregator_nodes", 1)

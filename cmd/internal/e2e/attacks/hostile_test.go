@@ -22,8 +22,8 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// publishOnce sends reports over a stream of their own and returns what the
-// scheduler ends it with: OK if it took them or passed over them.
+// publishOnce sends reports over a stream of their own and returns the code that the scheduler ends it
+// with: OK if it accepted or ignored them.
 func publishOnce(ctx context.Context, connection *grpc.ClientConn, reports ...*spaziov1.Report) (codes.Code, error) {
 	stream, err := spaziov1.NewSignalServiceClient(connection).Publish(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func publishOnce(ctx context.Context, connection *grpc.ClientConn, reports ...*s
 	}
 	for _, r := range reports {
 		if stream.Send(r) != nil {
-			break // Recv says why
+			break // Recv returns the reason
 		}
 	}
 	if err := stream.CloseSend(); err != nil {
@@ -60,11 +60,11 @@ func dial(t *testing.T, address string) *grpc.ClientConn {
 	return connection
 }
 
-// falsehood makes a report that should change nothing from an honest one.
+// falsehood turns an honest report into one that should change nothing.
 type falsehood struct {
-	name string
-	tell func(honest agent.Report) *spaziov1.Report
-	code codes.Code
+	name    string
+	falsify func(honest agent.Report) *spaziov1.Report
+	code    codes.Code
 }
 
 func falsehoods() []falsehood {
@@ -75,30 +75,30 @@ func falsehoods() []falsehood {
 			return m
 		}
 	}
-	// Whoever believed it would overload the node.
+	// A scheduler that accepted it would overload the node.
 	plenty := func(m *spaziov1.Report) { m.Avail, m.Allowance, m.Saturated = 1000, 1000, false }
 	return []falsehood{
-		{name: "duplicated", tell: change(func(*spaziov1.Report) {})},
-		{name: "from the future", tell: change(func(m *spaziov1.Report) {
+		{name: "duplicated", falsify: change(func(*spaziov1.Report) {})},
+		{name: "from the future", falsify: change(func(m *spaziov1.Report) {
 			m.SampledAtUnixNanos = time.Now().Add(24 * 365 * time.Hour).UnixNano()
 		})},
-		{name: "reordered", tell: change(func(m *spaziov1.Report) { plenty(m); m.Sequence = 1 })},
-		{name: "of an earlier agent", tell: change(func(m *spaziov1.Report) {
+		{name: "reordered", falsify: change(func(m *spaziov1.Report) { plenty(m); m.Sequence = 1 })},
+		{name: "of an earlier agent", falsify: change(func(m *spaziov1.Report) {
 			plenty(m)
 			m.Incarnation, m.Sequence = m.Incarnation-1, math.MaxUint64
 		})},
-		{name: "from an unknown node", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.Node = "stranger" })},
-		{name: "from no node", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.Node = "" })},
-		{name: "avail is no number", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.Avail = math.NaN(); m.Sequence = math.MaxUint64 })},
-		{name: "avail is infinite", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.Avail = math.Inf(1); m.Sequence = math.MaxUint64 })},
-		{name: "allowance is no number", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.Allowance = math.NaN(); m.Sequence = math.MaxUint64 })},
-		{name: "allowance is negative", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.Allowance = -1; m.Sequence = math.MaxUint64 })},
-		{name: "k is negative", code: codes.InvalidArgument, tell: change(func(m *spaziov1.Report) { plenty(m); m.K = -1; m.Sequence = math.MaxUint64 })},
+		{name: "from an unknown node", code: codes.InvalidArgument, falsify: change(func(m *spaziov1.Report) { plenty(m); m.Node = "foreign" })},
+		{name: "from no node", code: codes.InvalidArgument, falsify: change(func(m *spaziov1.Report) { plenty(m); m.Node = "" })},
+		{name: "avail is no number", code: codes.InvalidArgument, falsify: change(func(m *spaziov1.Report) { plenty(m); m.Avail = math.NaN(); m.Sequence = math.MaxUint64 })},
+		{name: "avail is infinite", code: codes.InvalidArgument, falsify: change(func(m *spaziov1.Report) { plenty(m); m.Avail = math.Inf(1); m.Sequence = math.MaxUint64 })},
+		{name: "allowance is no number", code: codes.InvalidArgument, falsify: change(func(m *spaziov1.Report) { plenty(m); m.Allowance = math.NaN(); m.Sequence = math.MaxUint64 })},
+		{name: "allowance is negative", code: codes.InvalidArgument, falsify: change(func(m *spaziov1.Report) { plenty(m); m.Allowance = -1; m.Sequence = math.MaxUint64 })},
+		{name: "k is negative", code: codes.InvalidArgument, falsify: change(func(m *spaziov1.Report) { plenty(m); m.K = -1; m.Sequence = math.MaxUint64 })},
 	}
 }
 
-// While a batch runs, others report falsely of the nodes, again and again. An
-// avail below nothing is no falsehood: it is room for nobody.
+// While a batch runs, false reports of the nodes are sent repeatedly. A negative avail is no falsehood:
+// it means no room.
 func TestFalseReportsChangeNothing(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	var seen cluster.Reservations
@@ -120,8 +120,8 @@ func TestFalseReportsChangeNothing(t *testing.T) {
 	defer cancel()
 	for i, f := range falsehoods() {
 		telling.Go(func() {
-			for told := 0; ctx.Err() == nil; told++ {
-				message := f.tell(nodes[(i+told)%4].LastReport())
+			for sent := 0; ctx.Err() == nil; sent++ {
+				message := f.falsify(nodes[(i+sent)%4].LastReport())
 				code, err := publishOnce(ctx, connection, message)
 				if code != f.code && ctx.Err() == nil {
 					t.Errorf("report %s: %v (%v), want %v", f.name, code, err, f.code)
@@ -144,16 +144,16 @@ func TestFalseReportsChangeNothing(t *testing.T) {
 	seen.Check(t, pods)
 	cluster.CheckHeld(t, nodes[:4])
 	if most := overloaded.MostHeld(); most > 0 {
-		t.Errorf("a node that is three pods above its capacity was given %d", most)
+		t.Errorf("a node three pods over its capacity got %d pods", most)
 	}
 	if known := len(hub.Snapshot()); known != len(nodes) {
-		t.Errorf("the scheduler knows %d nodes, want %d", known, len(nodes))
+		t.Errorf("got %d nodes at the scheduler, want %d", known, len(nodes))
 	}
 	cluster.CheckNothingLeft(t, client, hub)
 }
 
-// A report of an agent that claims to have started in the future silences the
-// node's own agent no longer than a report counts.
+// A report of an agent that claims to have started in the future blocks the node's own agent no longer
+// than a report counts.
 func TestFutureAgentIsOutlived(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	var seen cluster.Reservations

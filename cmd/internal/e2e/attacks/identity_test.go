@@ -27,8 +27,8 @@ import (
 // agentAccount is the service account of the agents.
 const agentAccount = "spazio-agent"
 
-// tokenFor returns the file of a token as a kubelet asks for it: of a service
-// account for an audience and, unless it is nil, bound to a pod.
+// tokenFor returns the file of a token as a kubelet requests it: of a service account for an audience
+// and, unless it is nil, bound to a pod.
 func tokenFor(t *testing.T, client kubernetes.Interface, account, audience string, pod *corev1.Pod) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
@@ -46,7 +46,7 @@ func tokenFor(t *testing.T, client kubernetes.Interface, account, audience strin
 	return file
 }
 
-// accounts makes service accounts that end with the test.
+// accounts creates service accounts that are deleted with the test.
 func accounts(t *testing.T, client kubernetes.Interface, names ...string) {
 	t.Helper()
 	api := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault)
@@ -62,7 +62,7 @@ func accounts(t *testing.T, client kubernetes.Interface, names ...string) {
 	}
 }
 
-// agentPod makes the pod of a node's agent, as a DaemonSet does.
+// agentPod creates the pod of a node's agent, as a DaemonSet does.
 func agentPod(t *testing.T, client kubernetes.Interface, account, node string) *corev1.Pod {
 	t.Helper()
 	pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), &corev1.Pod{
@@ -78,8 +78,7 @@ func agentPod(t *testing.T, client kubernetes.Interface, account, node string) *
 	return pod
 }
 
-// A node's agent reports on its node, by a token that the API server gave to its
-// pod; nobody else does.
+// Only a node's own agent reports for the node, with a token that the API server issued to its pod.
 func TestOnlyItsOwnAgentReportsOnANode(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
@@ -92,9 +91,9 @@ func TestOnlyItsOwnAgentReportsOnANode(t *testing.T) {
 	for _, node := range []string{mine, other} {
 		cluster.Register(t, client, node)
 	}
-	accounts(t, client, agentAccount, "stranger")
+	accounts(t, client, agentAccount, "foreign")
 	t.Cleanup(func() { cluster.Remove(t, client) })
-	pod, stranger := agentPod(t, client, agentAccount, mine), agentPod(t, client, "stranger", other)
+	pod, foreignPod := agentPod(t, client, agentAccount, mine), agentPod(t, client, "foreign", other)
 	cluster.WaitSignals(t, hub, "missing", 2)
 
 	token := tokenFor(t, client, agentAccount, "spazio-scheduler", pod)
@@ -108,7 +107,7 @@ func TestOnlyItsOwnAgentReportsOnANode(t *testing.T) {
 		{"of another node's agent", token, codes.PermissionDenied},
 		{"for another audience", tokenFor(t, client, agentAccount, "elsewhere", pod), codes.Unauthenticated},
 		{"bound to no pod", tokenFor(t, client, agentAccount, "spazio-scheduler", nil), codes.PermissionDenied},
-		{"of another account's pod on the node", tokenFor(t, client, "stranger", "spazio-scheduler", stranger), codes.PermissionDenied},
+		{"of another account's pod on the node", tokenFor(t, client, "foreign", "spazio-scheduler", foreignPod), codes.PermissionDenied},
 		{"of the API server's own audience", tokenFor(t, client, agentAccount, "https://kubernetes.default.svc", pod), codes.Unauthenticated},
 	} {
 		options, err := transport.DialOptions(address, trust)
@@ -122,14 +121,14 @@ func TestOnlyItsOwnAgentReportsOnANode(t *testing.T) {
 		code, err := publishOnce(t.Context(), connection, api.FromReport(honest(other, 1)))
 		connection.Close()
 		if code != test.want {
-			t.Errorf("a report with a token %s: %v (%v), want %v", test.name, code, err, test.want)
+			t.Errorf("report with a token %s: got %v (%v), want %v", test.name, code, err, test.want)
 		}
 	}
 	cluster.WaitSignals(t, hub, "missing", 1)
 	cluster.WaitSignals(t, hub, "fresh", 1)
 }
 
-// honest is a report of a node with room.
+// honest returns a report of a node with room.
 func honest(node string, sequence uint64) agent.Report {
 	return agent.Report{
 		Node: node, Incarnation: 1, Sequence: sequence, SampledAt: time.Now(), Schema: "e2e", Avail: 4, K: 4, Limiting: "cpu",
@@ -137,7 +136,7 @@ func honest(node string, sequence uint64) agent.Report {
 	}
 }
 
-// publishAs reports on a node as its agent does, until the test's end.
+// publishAs reports for a node as its agent does, until the test's end.
 func publishAs(t *testing.T, address string, trust transport.Config, token, node string) {
 	t.Helper()
 	signals, err := publish.NewSignals(publish.SignalsConfig{Targets: []string{address}, Transport: trust, TokenFile: token})

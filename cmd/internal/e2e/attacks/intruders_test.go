@@ -32,22 +32,21 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// door is a server as an intruder sees it.
+// door is a server as an intruder reaches it.
 type door struct {
 	name, address      string
 	audience, opposite string // of its tokens, and of the other server's
 	metrics            cluster.Scraper
 	trust              transport.Config
-	// say says of a node what its agent would, with so many bytes more.
+	// say reports for a node as its agent would, padded by so many bytes.
 	say func(ctx context.Context, c *grpc.ClientConn, node string, sequence uint64, padding int) error
-	// foreign and stale are the counters of what is said of another's node, and of
-	// what was said before.
+	// foreign and stale are the counters of messages for another node, and of repeated ones.
 	foreign, stale string
 }
 
 const refusedIdentities = `spazio_identities_total{result="refused"}`
 
-// connect returns a connection with a token, none if it is empty.
+// connect returns a connection with a token, or without one if it is empty.
 func (d *door) connect(t *testing.T, token string) (*grpc.ClientConn, context.Context) {
 	t.Helper()
 	options, err := transport.DialOptions(d.address, d.trust)
@@ -66,14 +65,14 @@ func (d *door) connect(t *testing.T, token string) (*grpc.ClientConn, context.Co
 	return connection, ctx
 }
 
-// value reads a counter, which need not be there yet.
+// value reads a counter, which may not exist yet.
 func (d *door) value(metric string) float64 {
 	v, _ := d.metrics.Value(metric)
 	return v
 }
 
-// tries says something with a token, and fails the test unless the code is as
-// wanted and the counter, if there is one, went up by one.
+// tries sends a message with a token, and fails the test unless the code is as wanted and the counter,
+// if given, increased by one.
 func (d *door) tries(t *testing.T, attack, token, node string, sequence uint64, padding int, want codes.Code, counter string) {
 	t.Helper()
 	connection, ctx := d.connect(t, token)
@@ -116,8 +115,8 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// expired is a token that says that it has expired. The API server makes none
-// that lives for less than ten minutes, so that this one's signature is not its.
+// expired returns a token with an expiry in the past. The API server issues none that lives for less
+// than ten minutes, so this one's signature is invalid.
 func expired(t *testing.T, token string) string {
 	t.Helper()
 	parts := strings.Split(token, ".")
@@ -136,7 +135,7 @@ func expired(t *testing.T, token string) string {
 	return parts[0] + "." + base64.RawURLEncoding.EncodeToString(payload) + "." + parts[2]
 }
 
-// bundle is a file with the authorities of all.
+// bundle returns a file with all authorities.
 func bundle(t *testing.T, files ...string) string {
 	t.Helper()
 	var text strings.Builder
@@ -150,8 +149,8 @@ func bundle(t *testing.T, files ...string) string {
 	return path
 }
 
-// lingers opens a connection, sends the bytes of a handshake one a second or none
-// at all, and returns when the server has closed it.
+// lingers opens a connection, sends the bytes of a handshake one per second or none at all, and returns
+// when the server has closed it.
 func lingers(address string, dribble bool) error {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -186,8 +185,7 @@ func lingers(address string, dribble bool) error {
 	return nil // closed or reset
 }
 
-// Whoever is not who he should be is told so by both servers, changes nothing and
-// is counted.
+// Both servers refuse each caller with a false identity; its message changes nothing and is counted.
 func TestIntruders(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	server := transporttest.SelfSigned(t, "127.0.0.1")
@@ -197,9 +195,9 @@ func TestIntruders(t *testing.T) {
 	for _, node := range []string{mine, other} {
 		cluster.Register(t, client, node)
 	}
-	accounts(t, client, agentAccount, "stranger")
+	accounts(t, client, agentAccount, "foreign")
 	t.Cleanup(func() { cluster.Remove(t, client) })
-	pod, stranger := agentPod(t, client, agentAccount, mine), agentPod(t, client, "stranger", other)
+	pod, foreignPod := agentPod(t, client, agentAccount, mine), agentPod(t, client, "foreign", other)
 	gone := agentPod(t, client, agentAccount, other)
 
 	signals, models, debug, modelDebug := transporttest.Address(t), transporttest.Address(t), transporttest.Address(t), transporttest.Address(t)
@@ -267,7 +265,7 @@ func TestIntruders(t *testing.T) {
 			{"expired", expired(t, token), mine, codes.Unauthenticated},
 			{"foreign audience", read(t, tokenFor(t, client, agentAccount, "elsewhere", pod)), mine, codes.Unauthenticated},
 			{"the other receiver's audience", read(t, tokenFor(t, client, agentAccount, d.opposite, pod)), mine, codes.Unauthenticated},
-			{"other account", read(t, tokenFor(t, client, "stranger", d.audience, stranger)), other, codes.PermissionDenied},
+			{"other account", read(t, tokenFor(t, client, "foreign", d.audience, foreignPod)), other, codes.PermissionDenied},
 			{"bound to no pod", read(t, tokenFor(t, client, agentAccount, d.audience, nil)), mine, codes.PermissionDenied},
 			{"pod deleted since", stale[d], other, codes.Unauthenticated},
 			{"9 KiB token", strings.Repeat("x", 9<<10), mine, codes.Unauthenticated},
@@ -276,7 +274,7 @@ func TestIntruders(t *testing.T) {
 		}
 		d.tries(t, "other node", token, other, 8, 0, codes.PermissionDenied, d.foreign)
 		d.tries(t, "257 KiB message", token, mine, 8, 257<<10, codes.ResourceExhausted, "")
-		if d.name == "aggregator" { // what is merged is what a replay meets
+		if d.name == "aggregator" { // a replay only counts after the first message was merged
 			cluster.WaitMetric(t, d.metrics, "spazio_aggregator_nodes", 1)
 		}
 		d.tries(t, "replayed sequence", token, mine, 7, 0, codes.OK, d.stale)
@@ -288,7 +286,7 @@ func TestIntruders(t *testing.T) {
 	lingering.Wait()
 
 	cluster.WaitMetric(t, doors[0].metrics, `spazio_nodes{state="missing"}`, 1)
-	// What was pushed before this has been merged with it.
+	// Earlier pushes have been merged with it.
 	d := doors[1]
 	version := d.value("spazio_aggregator_model_version")
 	d.tries(t, "its own agent again", read(t, tokenFor(t, client, agentAccount, d.audience, pod)), mine, 9, 0, codes.OK, "")
@@ -297,13 +295,13 @@ func TestIntruders(t *testing.T) {
 		return now > version, now
 	})
 	if n := d.value("spazio_aggregator_nodes"); n != 1 {
-		t.Errorf("the aggregator knows %v nodes, want 1", n)
+		t.Errorf("got %v nodes at the aggregator, want 1", n)
 	}
 	scheduler.Interrupt(t)
 	aggregator.Interrupt(t)
 }
 
-// intrudeOnPeers tries what only another aggregator may.
+// intrudeOnPeers tries what only another aggregator may do.
 func intrudeOnPeers(t *testing.T, d *door, server, elsewhere, foreign transport.Config, token string) {
 	t.Helper()
 	changes := func(ctx context.Context, c *grpc.ClientConn) error {
@@ -334,8 +332,8 @@ func intrudeOnPeers(t *testing.T, d *door, server, elsewhere, foreign transport.
 		}
 		one.tries(t, attack.name, attack.token, "", 0, 0, attack.want, attack.counter)
 	}
-	// A client that shows a foreign certificate though nobody asked for one of that
-	// authority ends with the handshake.
+	// A client that presents a foreign certificate, although the server requested none of that
+	// authority, fails in the handshake.
 	pair, err := tls.LoadX509KeyPair(foreign.CertFile, foreign.KeyFile)
 	if err != nil {
 		t.Fatal(err)
@@ -350,6 +348,6 @@ func intrudeOnPeers(t *testing.T, d *door, server, elsewhere, foreign transport.
 	}
 	defer connection.Close()
 	if err := changes(t.Context(), connection); status.Code(err) != codes.Unavailable {
-		t.Errorf("a foreign certificate: %v", err)
+		t.Errorf("foreign certificate: got %v", err)
 	}
 }

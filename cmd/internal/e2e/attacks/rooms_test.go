@@ -21,9 +21,9 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// A controller of test beds reads what nodes have room for, and what placeholders hold of it,
-// by a token of its account; nobody else does. A scheduler that comes again, and knows
-// nothing but what the API server has, tells it the same.
+// Only a controller of test beds reads the nodes' rooms, and what placeholders hold of them, with a
+// token of its account. A restarted scheduler, which has only the API server's objects, publishes the
+// same.
 func TestOnlyTheControllerReadsRooms(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	bed := newTestbed(t, "1750m")
@@ -37,7 +37,7 @@ func TestOnlyTheControllerReadsRooms(t *testing.T) {
 	cluster.Register(t, client, node)
 	accounts(t, client, agentAccount, "controller")
 	t.Cleanup(func() { cluster.Remove(t, client) })
-	// Each has the marks that a placeholder has, and one more that was read before.
+	// Each has the marks of a placeholder, and one more that was read before.
 	placeholder := func(name string) *corev1.Pod {
 		t.Helper()
 		pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), &corev1.Pod{
@@ -59,7 +59,7 @@ func TestOnlyTheControllerReadsRooms(t *testing.T) {
 		return pod
 	}
 	first, second := placeholder("placeholder-0"), placeholder("placeholder-1")
-	placeholder("stranger")
+	placeholder("foreign")
 
 	watch := func(token string) *room.Client {
 		t.Helper()
@@ -77,7 +77,7 @@ func TestOnlyTheControllerReadsRooms(t *testing.T) {
 		})
 		return w
 	}
-	stranger := watch(tokenFor(t, client, agentAccount, "spazio-scheduler", agentPod(t, client, agentAccount, node)))
+	foreign := watch(tokenFor(t, client, agentAccount, "spazio-scheduler", agentPod(t, client, agentAccount, node)))
 	rooms := watch(tokenFor(t, client, "controller", "spazio-scheduler", nil))
 	reads := func(held, inFlight float64) {
 		t.Helper()
@@ -86,7 +86,7 @@ func TestOnlyTheControllerReadsRooms(t *testing.T) {
 			return known && r.Held == held && r.InFlight == inFlight, r
 		})
 	}
-	reads(0, 4) // whatever they say of themselves; the agent's pod is the fourth
+	reads(0, 4) // whatever their marks; the agent's pod is the fourth
 	bed.name(t, first, second)
 	reads(3.5, 2)
 	stop()
@@ -96,8 +96,8 @@ func TestOnlyTheControllerReadsRooms(t *testing.T) {
 	}
 	cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
 	reads(1.75, 2)
-	if _, ok := stranger.Room(node); ok || !stranger.Heard().IsZero() {
-		t.Error("an agent's token is enough to read rooms")
+	if _, ok := foreign.Room(node); ok || !foreign.Heard().IsZero() {
+		t.Error("rooms were readable with an agent's token")
 	}
 }
 
@@ -107,8 +107,8 @@ type bedObject struct {
 	client dynamic.ResourceInterface
 }
 
-// newTestbed has the API server define Testbeds, until the test's end, and makes one whose
-// slots hold room for so many pods.
+// newTestbed defines Testbeds in the API server, until the test's end, and creates one whose slots hold
+// room for so many pods.
 func newTestbed(t *testing.T, units string) *bedObject {
 	t.Helper()
 	all, err := dynamic.NewForConfig(cluster.Plane(t).RESTConfig())
@@ -134,7 +134,7 @@ func newTestbed(t *testing.T, units string) *bedObject {
 			"spec": map[string]any{
 				"nodeLabel": "none", "slotsPerNode": v1alpha1.SlotsAuto, "auto": map[string]any{"unitsPerSlot": units},
 			},
-			// A user's own is dropped: the controller alone may write a status.
+			// A user's status is dropped: only the controller may write it.
 			"status": map[string]any{"placeholders": "of-a-user"},
 		}}, metav1.CreateOptions{})
 		return err == nil, err
@@ -145,7 +145,7 @@ func newTestbed(t *testing.T, units string) *bedObject {
 	return bed
 }
 
-// name has the Testbed's status name the pods.
+// name writes the pods into the Testbed's status.
 func (b *bedObject) name(t *testing.T, pods ...*corev1.Pod) {
 	t.Helper()
 	bed := v1alpha1.Testbed{}
@@ -158,7 +158,7 @@ func (b *bedObject) name(t *testing.T, pods ...*corev1.Pod) {
 	}
 }
 
-// counts are what a status must have besides.
+// counts returns the further required fields of a status.
 func (*bedObject) counts() map[string]any {
 	all := map[string]any{}
 	for _, state := range []string{"slots", "free", "reserved", "occupied", "pending", "retiring"} {

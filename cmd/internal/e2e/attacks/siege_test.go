@@ -18,26 +18,26 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// Addresses of the attackers and of the honest.
-var strange, known = netip.MustParseAddr("127.0.0.66"), netip.MustParseAddr("127.0.0.2")
+// Addresses of the attackers and of honest clients.
+var attackerAddress, honestAddress = netip.MustParseAddr("127.0.0.66"), netip.MustParseAddr("127.0.0.2")
 
-// attacker is what one address does to a server: calls in all, on connections
-// of so many, each with a message that announces a size and ends a byte short of
-// it, in frames of at most a length.
+// attacker is what one address does to a server: a number of calls in all, with a number per
+// connection, each with a message that announces a size and ends a byte short of it, in frames of at
+// most a length.
 type attacker struct {
 	name           string
 	calls, each    int
 	size, frame    int
 	from           netip.Addr
 	method, target string
-	tls            *tls.Config // nil speaks plaintext
+	tls            *tls.Config // nil means plaintext
 
 	connections []*transporttest.Intruder
 	calling     sync.WaitGroup
 }
 
-// begin returns when the calls have been made, or refused; those that wait for
-// flow control go on until end.
+// begin returns when the calls have been made, or refused; those that wait for flow control continue
+// until end.
 func (s *attacker) begin(t *testing.T) {
 	t.Helper()
 	for range s.calls / s.each {
@@ -60,7 +60,7 @@ func (s *attacker) end() {
 	s.connections = nil
 }
 
-// memory is what a process has in RAM.
+// memory returns a process's resident memory.
 func memory(t *testing.T, s cluster.Scraper) float64 {
 	t.Helper()
 	bytes, err := s.Value("process_resident_memory_bytes")
@@ -70,14 +70,14 @@ func memory(t *testing.T, s cluster.Scraper) float64 {
 	return bytes
 }
 
-// mostGrowth is far above what a server grows by that bounds what attackers make it
-// hold, whenever its garbage is collected, and far below the 4,000 calls of 60 KiB
-// that one without bounds holds: 234 MiB. What it is, is logged.
+// mostGrowth is far above the growth of a server that limits what attackers make it hold, at any state
+// of its garbage collection, and far below the 4,000 calls of 60 KiB that one without limits holds: 234
+// MiB. The actual growth is logged.
 //
-// The tighter bound is that of the calls which a server holds of one address: the 1,024 that are
-// free to all attackers and, once these are used up, four on each of 128 connections.
+// The tighter limit is that of the calls which a server holds of one address: the 1,024 shared by all
+// unauthenticated callers and, beyond these, four on each of 128 connections.
 //
-// The attackers are watched for a few seconds, as what is unfinished piles up.
+// The attackers are observed for a few seconds, since unfinished calls pile up.
 const (
 	mostGrowth = 160 << 20
 	watched    = 40
@@ -86,8 +86,8 @@ const (
 	mostHeld = 1024 + 4*128
 )
 
-// besieged lets attackers at a server that has just started, first all kinds
-// together, then one after the other.
+// besieged runs attackers against a server that has just started, first all kinds together, then one
+// after the other.
 func besieged(t *testing.T, s cluster.Scraper, cases []*attacker, honest func() error) {
 	t.Helper()
 	endure(t, s, "all of them together", honest, cases...)
@@ -96,8 +96,7 @@ func besieged(t *testing.T, s cluster.Scraper, cases []*attacker, honest func() 
 	}
 }
 
-// endure watches by how much a server's memory grows while attackers are at it.
-// Meanwhile the honest are served.
+// endure measures a server's growth during attacks, while honest clients are served.
 func endure(t *testing.T, s cluster.Scraper, name string, honest func() error, at ...*attacker) {
 	t.Helper()
 	before := memory(t, s)
@@ -108,7 +107,7 @@ func endure(t *testing.T, s cluster.Scraper, name string, honest func() error, a
 	for range watched {
 		began := time.Now()
 		if err := honest(); err != nil {
-			t.Errorf("%s: the honest are not served: %v", name, err)
+			t.Errorf("%s: honest clients are not served: %v", name, err)
 		}
 		slowest = max(slowest, time.Since(began))
 		most = max(most, memory(t, s))
@@ -116,7 +115,7 @@ func endure(t *testing.T, s cluster.Scraper, name string, honest func() error, a
 	}
 	for _, c := range at {
 		for _, i := range c.connections {
-			if i.Served() { // else it waits in line, and none of it has been read
+			if i.Served() { // otherwise it waits in the queue unread
 				open += i.Open()
 			}
 		}
@@ -124,7 +123,7 @@ func endure(t *testing.T, s cluster.Scraper, name string, honest func() error, a
 	}
 	t.Logf("%-40s %6.1f MiB + %5.1f MiB, %4d calls held, slowest honest call %v", name, before/(1<<20), (most-before)/(1<<20), open, slowest)
 	if open > mostHeld {
-		t.Errorf("%s: the server holds %d calls, want at most %d", name, open, mostHeld)
+		t.Errorf("%s: got %d held calls, want at most %d", name, open, mostHeld)
 	}
 	if most-before > mostGrowth {
 		t.Errorf("%s: the server grew by %.0f MiB", name, (most-before)/(1<<20))
@@ -139,19 +138,19 @@ func dialFrom(t *testing.T, target string, from netip.Addr) *grpc.ClientConn {
 	return connection
 }
 
-// siege is what an attacker tries with a method.
+// siege returns an attacker's attempts with a method.
 func siege(method, target string) []*attacker {
 	return []*attacker{
-		{name: "4,000 unfinished calls, one connection", calls: 4000, each: 4000, size: 60 << 10, frame: 16 << 10, from: strange, method: method, target: target},
-		{name: "4,000 unfinished calls, 100 a connection", calls: 4000, each: 100, size: 60 << 10, frame: 16 << 10, from: strange, method: method, target: target},
-		{name: "4,000 unfinished calls, one a connection", calls: 4000, each: 1, size: 60 << 10, frame: 16 << 10, from: strange, method: method, target: target},
-		{name: "2,000 idle streams, 100 a connection", calls: 2000, each: 100, size: 1, frame: 5, from: strange, method: method, target: target},
-		{name: "2,000 idle streams, one a connection", calls: 2000, each: 1, size: 1, frame: 5, from: strange, method: method, target: target},
+		{name: "4,000 unfinished calls, one connection", calls: 4000, each: 4000, size: 60 << 10, frame: 16 << 10, from: attackerAddress, method: method, target: target},
+		{name: "4,000 unfinished calls, 100 a connection", calls: 4000, each: 100, size: 60 << 10, frame: 16 << 10, from: attackerAddress, method: method, target: target},
+		{name: "4,000 unfinished calls, one a connection", calls: 4000, each: 1, size: 60 << 10, frame: 16 << 10, from: attackerAddress, method: method, target: target},
+		{name: "2,000 idle streams, 100 a connection", calls: 2000, each: 100, size: 1, frame: 5, from: attackerAddress, method: method, target: target},
+		{name: "2,000 idle streams, one a connection", calls: 2000, each: 1, size: 1, frame: 5, from: attackerAddress, method: method, target: target},
 	}
 }
 
-// Who has nothing to say takes little of a server's memory, and nobody's place.
-func TestStrangersTakeLittleOfTheAggregator(t *testing.T) {
+// An unauthenticated caller uses little of a server's memory, and no other caller's place.
+func TestUnauthenticatedCallersUseLittleOfTheAggregator(t *testing.T) {
 	models, metrics := transporttest.Address(t), transporttest.Address(t)
 	aggregator := &cluster.Command{Role: "aggregator", Args: []string{"--listen=" + models, "--metrics-listen=" + metrics}}
 	aggregator.Start(t)
@@ -164,7 +163,7 @@ func TestStrangersTakeLittleOfTheAggregator(t *testing.T) {
 	sequence := uint64(0)
 	push := func() error {
 		sequence++
-		connection := dialFrom(t, models, known)
+		connection := dialFrom(t, models, honestAddress)
 		defer connection.Close()
 		_, err := spaziov1.NewModelServiceClient(connection).Push(t.Context(), &spaziov1.PushRequest{Local: api.FromLocal(agent.Local{
 			Node: "node", Incarnation: 1, Sequence: sequence, Schema: "e2e", Model: model.State(),
@@ -175,7 +174,7 @@ func TestStrangersTakeLittleOfTheAggregator(t *testing.T) {
 	aggregator.Interrupt(t)
 }
 
-func TestStrangersTakeLittleOfTheScheduler(t *testing.T) {
+func TestUnauthenticatedCallersUseLittleOfTheScheduler(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	const node = "node-known"
 	cluster.Register(t, client, node)
@@ -189,7 +188,7 @@ func TestStrangersTakeLittleOfTheScheduler(t *testing.T) {
 	sequence := uint64(0)
 	report := func() error {
 		sequence++
-		connection := dialFrom(t, signals, known)
+		connection := dialFrom(t, signals, honestAddress)
 		defer connection.Close()
 		_, err := publishOnce(t.Context(), connection, api.FromReport(honest(node, sequence)))
 		return err
@@ -199,7 +198,7 @@ func TestStrangersTakeLittleOfTheScheduler(t *testing.T) {
 	scheduler.Interrupt(t)
 }
 
-func TestStrangersTakeLittleOfTheProfiler(t *testing.T) {
+func TestUnauthenticatedCallersUseLittleOfTheProfiler(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	const node = "node-profiled"
 	cluster.Register(t, client, node)
@@ -213,7 +212,7 @@ func TestStrangersTakeLittleOfTheProfiler(t *testing.T) {
 	sequence := uint64(0)
 	hand := func() error {
 		sequence++
-		connection := dialFrom(t, usage, known)
+		connection := dialFrom(t, usage, honestAddress)
 		defer connection.Close()
 		stream, err := spaziov1.NewUsageServiceClient(connection).Report(t.Context())
 		if err != nil {

@@ -50,7 +50,7 @@ func TestAutoscalerSeesWhatIsMeasured(t *testing.T) {
 	r.annotate(t, refused.Name(), disrupt, "false")
 	cluster.WaitSignals(t, hub, "fresh", 3)
 
-	// Busy nodes are protected although nothing waits, and none is labelled as full.
+	// Busy nodes are protected even without waiting pods, and none is labelled as full.
 	both := map[string]string{drain: "true", disrupt: "true"}
 	r.waitNode(t, full.Name(), false, both)
 	r.waitNode(t, theirs.Name(), false, both)
@@ -81,10 +81,10 @@ func TestAutoscalerSeesWhatIsMeasured(t *testing.T) {
 		}
 		term := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0]
 		if term.Key != plugin.FullLabel || term.Operator != corev1.NodeSelectorOpDoesNotExist {
-			t.Errorf("%s may go to full nodes: %v", b.GetName(), term)
+			t.Errorf("%s: got permission for full nodes: %v", b.GetName(), term)
 		}
 		if is := b.GetAnnotations()["spazio-scheduler.github.io/workload"] == picky; is != (len(spec.NodeSelector) == 1) {
-			t.Errorf("%s selects nodes by %v", b.GetName(), spec.NodeSelector)
+			t.Errorf("%s: got node selector %v", b.GetName(), spec.NodeSelector)
 		}
 	}
 	cluster.Eventually(t, "a condition names the volume that is left out", func() (bool, any) {
@@ -116,7 +116,7 @@ func TestAutoscalerSeesWhatIsMeasured(t *testing.T) {
 		return len(pods) == 6, pods
 	})
 
-	// Room, and nothing is left but what is somebody else's.
+	// With room, only foreign settings remain.
 	log := cluster.Watch(t, r.client)
 	full.Set(10, false)
 	log.WaitBound(t, 6)
@@ -129,8 +129,8 @@ func TestAutoscalerSeesWhatIsMeasured(t *testing.T) {
 	r.waitNode(t, refused.Name(), false, map[string]string{disrupt: "false"})
 }
 
-// TestTemplatesAreAccepted: cluster-autoscaler creates a pod of each buffer's template by a dry run, in
-// a namespace that is restricted, and takes no buffer for ready without it.
+// TestTemplatesAreAccepted: cluster-autoscaler creates a pod of each buffer's template in a dry run, in
+// a restricted namespace, and considers no buffer ready without it.
 func TestTemplatesAreAccepted(t *testing.T) {
 	r := newRig(t)
 	hub, _ := r.schedule(t, r.kubeconfig, "")
@@ -182,8 +182,8 @@ func TestTemplatesAreAccepted(t *testing.T) {
 	r.waitGone(t, bothLabels...)
 }
 
-// TestWithoutCapacityBuffers: in a cluster that has none, nodes are protected and none is labelled as
-// full, until the definition is there.
+// TestWithoutCapacityBuffers: in a cluster without them, nodes are protected and none is labelled as
+// full, until the definition exists.
 func TestWithoutCapacityBuffers(t *testing.T) {
 	r := newRig(t)
 	const definition = "capacitybuffers.autoscaling.x-k8s.io"

@@ -31,7 +31,7 @@ var (
 const (
 	nodePool     = "karpenter.sh/nodepool"
 	beingDrained = "karpenter.sh/disrupted"
-	// Nodes have 16 cores. Those of the start are full with basePods, each of podCores: busy by
+	// Nodes have 16 cores. The initial ones are full of basePods, each of podCores: busy by
 	// measurement, unused by requests.
 	baseNodes, basePods = 5, 25
 	newPlaces           = 39
@@ -48,10 +48,10 @@ var (
 	}
 )
 
-// TestKarpenter runs Karpenter itself. Two hundred pods without requests wait on five nodes that
-// are full by measurement and unused by requests. Without the controller Karpenter adds no node and
-// drains busy ones; with it the pods run on new nodes, these go afterwards, and no busy node is
-// drained, although leaders die.
+// TestKarpenter runs Karpenter itself. Two hundred pods without requests wait on five nodes that are
+// full by measurement and unused by requests. Without the controller Karpenter adds no node and drains
+// busy ones; with it the pods run on new nodes, these are removed afterwards, and no busy node is
+// drained, although leaders are killed.
 func TestKarpenter(t *testing.T) {
 	if *karpenter == "" {
 		t.Skip("without -karpenter; .ci/run karpenter builds it")
@@ -73,7 +73,7 @@ func TestKarpenter(t *testing.T) {
 		k.submitBatch(t)
 		k.eventually(t, "a busy node is drained", func() (bool, any) { return len(k.drained) > 0, len(k.nodes) })
 		if k.most > baseNodes {
-			t.Errorf("%d nodes without the controller, want no new one", k.most)
+			t.Errorf("got %d nodes without the controller, want no new one", k.most)
 		}
 	})
 	t.Run("autoscale", func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestKarpenter(t *testing.T) {
 		registered := time.Now()
 		k.eventually(t, "all pods run", func() (bool, any) {
 			bound, _ := log.Counts()
-			r.replicas(t) // of which none is doubled
+			r.replicas(t) // none of them twice
 			return bound >= batchPods, bound
 		})
 		t.Logf("%d pods have a node %v after the first new node, of which there were %d at most", batchPods, time.Since(registered), k.most-baseNodes)
@@ -101,16 +101,16 @@ func TestKarpenter(t *testing.T) {
 			return succeeded == batchPods && len(k.uids()) == baseNodes, []int{succeeded, len(k.uids())}
 		})
 		if now := k.uids(); fmt.Sprint(now) != fmt.Sprint(first) {
-			t.Errorf("nodes are %v, were %v", now, first)
+			t.Errorf("got nodes %v, want %v", now, first)
 		}
 		if len(k.drained) > 0 {
-			t.Errorf("busy nodes were drained: %v", k.drained)
+			t.Errorf("got drained busy nodes %v", k.drained)
 		}
 		r.waitGone(t, plugin.FullLabel)
 	})
 }
 
-// create creates the objects of a file that are not there yet.
+// create creates the objects of a file that do not exist yet.
 func create(t *testing.T, r *rig, file string) error {
 	t.Helper()
 	for _, o := range cluster.ReadManifests(t, file) {
@@ -122,14 +122,14 @@ func create(t *testing.T, r *rig, file string) error {
 }
 
 // karpenterCluster has Karpenter, two schedulers, and the kubelets and agents of the nodes that
-// Karpenter makes. It is for one goroutine: whatever waits has to step.
+// Karpenter creates. It is for one goroutine: whatever waits has to call step.
 type karpenterCluster struct {
 	*rig
 	replicas []*cluster.Replica
 	targets  []string
 	nodes    map[string]*cluster.PlaceNode
-	// drained are the nodes that were to be drained while they were busy, most is the most nodes
-	// that there were.
+	// drained are the nodes that were to be drained while they were busy, most is the largest number of
+	// nodes.
 	drained []string
 	most    int
 }
@@ -151,11 +151,11 @@ func startKarpenter(t *testing.T, r *rig, flags ...string) *karpenterCluster {
 		"--batch-idle-duration=500ms", "--batch-max-duration=2s",
 	}, Env: []string{"KUBECONFIG=" + r.kubeconfig, "SYSTEM_NAMESPACE=" + namespace}}
 	process.Start(t)
-	t.Cleanup(func() { k.remove(t) }) // while Karpenter runs, which has to end its nodes
+	t.Cleanup(func() { k.remove(t) }) // while Karpenter runs, which has to remove its nodes
 	return k
 }
 
-// begin makes the nodes of the start, and fills them.
+// begin creates the initial nodes, and fills them.
 func (k *karpenterCluster) begin(t *testing.T) {
 	t.Helper()
 	for i := range baseNodes {
@@ -184,7 +184,7 @@ func (k *karpenterCluster) begin(t *testing.T) {
 	})
 }
 
-// submitBatch creates the pods that find no room on the nodes of the start.
+// submitBatch creates the pods that find no room on the initial nodes.
 func (k *karpenterCluster) submitBatch(t *testing.T) {
 	t.Helper()
 	submit(t, k.rig, "batch", batchPods, func(p *corev1.Pod) { p.Annotations[simnode.AnnotationWork] = simnode.FormatSeconds(20 * time.Second) })
@@ -206,8 +206,7 @@ func (k *karpenterCluster) eventually(t *testing.T, what string, condition func(
 	})
 }
 
-// step brings up the nodes that are new, ends the agents of those that are gone, and notes what is
-// drained.
+// step starts new nodes, ends the agents of removed ones, and records what is drained.
 func (k *karpenterCluster) step(t *testing.T) {
 	t.Helper()
 	time.Sleep(100 * time.Millisecond)
@@ -243,7 +242,7 @@ func (k *karpenterCluster) step(t *testing.T) {
 	k.most = max(k.most, len(k.nodes))
 }
 
-// uids returns the nodes that the API has.
+// uids returns the nodes in the API.
 func (k *karpenterCluster) uids() map[string]types.UID {
 	uids := map[string]types.UID{}
 	list, err := k.client.CoreV1().Nodes().List(context.Background(), metav1.ListOptions{LabelSelector: nodePool})
@@ -255,7 +254,7 @@ func (k *karpenterCluster) uids() map[string]types.UID {
 	return uids
 }
 
-// remove ends all nodes.
+// remove removes all nodes.
 func (k *karpenterCluster) remove(t *testing.T) {
 	cluster.Remove(t, k.client)
 	err := k.dynamic.Resource(nodeClaims).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{})

@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/node/publish"
 )
 
-// TestKilledLeadersLeaveNothing: leaders are killed while buffers exist, and when the last pod has
-// found room; the next finds what they made, doubles nothing and removes all of it.
+// TestKilledLeadersLeaveNothing: leaders are killed while buffers exist, and after the last pod has
+// found room; the next one finds what they made, duplicates nothing and removes all of it.
 func TestKilledLeadersLeaveNothing(t *testing.T) {
 	r := newRig(t)
 	admin, err := clientcmd.BuildConfigFromFlags("", r.kubeconfig)

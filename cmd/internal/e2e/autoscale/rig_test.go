@@ -33,10 +33,10 @@ var (
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// short are delays that a test waits for.
+// short are delays that a test can wait for.
 var short = plan.Config{ScaleUpDelay: time.Second, ScaleDownDelay: 3 * time.Second}
 
-// rig is a control plane that knows CapacityBuffers.
+// rig is a control plane with CapacityBuffers.
 type rig struct {
 	client     kubernetes.Interface
 	dynamic    dynamic.Interface
@@ -48,8 +48,8 @@ func newRig(t *testing.T) *rig {
 	return newRigWith(t, "testdata/capacitybuffers.yaml")
 }
 
-// newRigWith is newRig with the definition of CapacityBuffers that a file has. Spazio's namespace
-// enforces what the chart's does.
+// newRigWith is newRig with the definition of CapacityBuffers in a file. Spazio's namespace enforces
+// what the chart's does.
 func newRigWith(t *testing.T, definition string) *rig {
 	t.Helper()
 	r := &rig{}
@@ -109,7 +109,7 @@ func (r *rig) list(t *testing.T) (found []unstructured.Unstructured, templates [
 	return list.Items, templates
 }
 
-// replicas returns those of each buffer by its workload, which has a template each.
+// replicas returns each buffer's replicas by its workload, each of which has a template.
 func (r *rig) replicas(t *testing.T) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
@@ -171,7 +171,7 @@ func (r *rig) node(t *testing.T, name string) *corev1.Node {
 	return node
 }
 
-// waitNode waits until a node has a label, and an annotation for each key in set alone.
+// waitNode waits until a node has a label, and annotations exactly for the keys in set.
 func (r *rig) waitNode(t *testing.T, name string, full bool, annotations map[string]string) {
 	t.Helper()
 	cluster.Eventually(t, "marks of "+name, func() (bool, any) {

@@ -29,7 +29,7 @@ type right struct {
 	group, resource, verb, fails string
 }
 
-// rightsOf lists the rights of rules. Apply creates, so that a patch fails without either verb.
+// rightsOf lists the permissions in rules. Apply creates, so that a patch fails without either verb.
 func rightsOf(rules []rbacv1.PolicyRule) (all []right) {
 	for _, rule := range rules {
 		for _, verb := range rule.Verbs {
@@ -43,7 +43,7 @@ func rightsOf(rules []rbacv1.PolicyRule) (all []right) {
 	return all
 }
 
-// without returns the rules without one right.
+// without returns the rules without one permission.
 func without(rules []rbacv1.PolicyRule, r right) (less []rbacv1.PolicyRule) {
 	for _, rule := range rules {
 		if rule.Resources[0] == r.resource {
@@ -56,9 +56,9 @@ func without(rules []rbacv1.PolicyRule, r right) (less []rbacv1.PolicyRule) {
 	return less
 }
 
-// TestEachRightWithheld: the scheduler runs with the chart's rights. Without any one of the
-// controller's a request that is named fails, pods are bound all the same, and once the right is
-// back nothing is left over.
+// TestEachRightWithheld: the scheduler runs with the chart's permissions. Without any one of the
+// controller's a named request fails, pods are still bound, and once the permission is back nothing is
+// left over.
 func TestEachRightWithheld(t *testing.T) {
 	r := newRig(t)
 	role, clusterRole := install(t, r)
@@ -76,7 +76,7 @@ func TestEachRightWithheld(t *testing.T) {
 	}
 	all := slices.Concat(rightsOf(role.Rules), rightsOf(clusterRole.Rules))
 	if len(all) < 11 {
-		t.Fatalf("the chart gives %v alone", all)
+		t.Fatalf("the chart grants only %v", all)
 	}
 	for _, withheld := range all {
 		t.Run(withheld.verb+" "+withheld.resource, func(t *testing.T) {
@@ -109,8 +109,8 @@ func TestEachRightWithheld(t *testing.T) {
 	t.Run("uninstall", func(t *testing.T) { uninstall(t, r, kubeconfig) })
 }
 
-// uninstall: marks go with Spazio although the autoscaler has been disabled and nothing is waited for,
-// and what somebody else has set stays.
+// uninstall: marks are removed with Spazio although the autoscaler has been disabled and nothing waits,
+// and foreign settings stay.
 func uninstall(t *testing.T, r *rig, kubeconfig string) {
 	hub, stop := r.schedule(t, kubeconfig, "spazio-scheduler")
 	node := cluster.NewPlaceNodes(t, r.client, 1, 0, hub.Addr().String())[0]
@@ -135,14 +135,14 @@ func uninstall(t *testing.T, r *rig, kubeconfig string) {
 	for _, has := range []map[string]string{left.Labels, left.Annotations} {
 		for key := range has {
 			if strings.Contains(key, "spazio") || key == disrupt {
-				t.Errorf("%s is left of Spazio", key)
+				t.Errorf("got remaining %s of Spazio", key)
 			}
 		}
 	}
 	r.waitNode(t, node.Name(), false, map[string]string{drain: "true"})
 }
 
-// install creates the scheduler's rights as the chart has them and returns the controller's.
+// install creates the scheduler's permissions as in the chart and returns the controller's.
 func install(t *testing.T, r *rig) (role rbacv1.Role, clusterRole rbacv1.ClusterRole) {
 	t.Helper()
 	objects, err := deploy.Config{Components: []string{"autoscaler"}}.Objects()
@@ -202,7 +202,7 @@ func typed[T any](t *testing.T, object *unstructured.Unstructured) *T {
 	return made
 }
 
-// setRules updates both roles, and waits until the API server allows the account a right, or not.
+// setRules updates both roles, and waits until the API server allows the account a request, or not.
 func setRules(t *testing.T, r *rig, as kubernetes.Interface, of right, inNamespace, inCluster []rbacv1.PolicyRule, allowed bool) {
 	t.Helper()
 	role, err := r.client.RbacV1().Roles(namespace).Get(t.Context(), own, metav1.GetOptions{})

@@ -17,13 +17,13 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// simulation stands for cluster-autoscaler, which is not served as a module. It does what that
-// documents: pods of buffers fit by requests and required affinity; each that does not wants a new
-// node, if it may go to a copy of one that there is; and a node of which less than half is requested
-// goes, unless an annotation forbids it.
+// simulation acts as cluster-autoscaler, which is not available as a module, by its documentation: pods
+// of buffers fit by requests and required affinity; each pod that does not fit needs a new node, if it
+// may run on a copy of an existing one; and a node with less than half of it requested is removed,
+// unless an annotation forbids it.
 type simulation struct {
 	*rig
-	// heeds is set if it heeds buffers and annotations.
+	// heeds makes it respect buffers and annotations.
 	heeds bool
 }
 
@@ -57,7 +57,7 @@ func (s simulation) look(t *testing.T, cores int64) (add int, remove []string) {
 		}
 	}
 	template := copyNode(&nodes.Items[0])
-	fresh := int64(0) // left on the newest of the new nodes
+	fresh := int64(0) // remaining on the newest of the new nodes
 	for _, p := range pending {
 		i := slices.IndexFunc(nodes.Items, func(n corev1.Node) bool { return mayGo(p, &n) && left[n.Name] >= cpu(p) })
 		switch {
@@ -74,8 +74,8 @@ func (s simulation) look(t *testing.T, cores int64) (add int, remove []string) {
 	return add, remove
 }
 
-// copyNode returns the new node that is simulated for a group which has this one: with all of its
-// labels, a host name of its own, and a label that says what it is.
+// copyNode returns the simulated new node of a group with this node: with all of its labels, its own
+// host name, and a label that identifies it.
 func copyNode(n *corev1.Node) *corev1.Node {
 	template := n.DeepCopy()
 	template.Name = "template-node-for-group"
@@ -104,7 +104,7 @@ func (s simulation) virtual(t *testing.T) (pods []*corev1.Pod) {
 	for _, b := range found {
 		template, err := s.client.CoreV1().PodTemplates(namespace).Get(t.Context(), b.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			continue // the buffer is going, or another took its place since the list
+			continue // the buffer is being deleted, or was replaced since the list
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -120,8 +120,8 @@ func (s simulation) virtual(t *testing.T) (pods []*corev1.Pod) {
 	return pods
 }
 
-// TestClusterAutoscalerAsDocumented: by requests alone an autoscaler adds nothing for pods that
-// wait and removes busy nodes; by buffers and annotations it does the opposite.
+// TestClusterAutoscalerAsDocumented: by requests alone an autoscaler adds nothing for waiting pods and
+// removes busy nodes; by buffers and annotations it does the opposite.
 func TestClusterAutoscalerAsDocumented(t *testing.T) {
 	r := newRig(t)
 	hub, _ := r.schedule(t, r.kubeconfig, "")
@@ -143,6 +143,6 @@ func TestClusterAutoscalerAsDocumented(t *testing.T) {
 		return add == 2 && len(remove) == 0, []any{add, remove}
 	})
 	if add, remove := (simulation{r, false}).look(t, 16); add > 0 || len(remove) != 3 {
-		t.Errorf("by requests alone: %d to add, %v to remove", add, remove)
+		t.Errorf("by requests alone: got %d to add, %v to remove", add, remove)
 	}
 }

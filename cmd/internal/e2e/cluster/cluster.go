@@ -2,7 +2,8 @@
 // given number of places, batches of pods, schedulers in the process and programs beside it. The tests run
 // the parts together, with a real API server, the real scheduler and real gRPC:
 //
-//	autoscale   what autoscalers are shown, by rights withheld, leaders killed, and Karpenter itself
+//	attacks     unauthenticated, false and overloading callers
+//	autoscale   what autoscalers see, with permissions withheld, leaders killed, and Karpenter itself
 //	comparison  spazio-demo compare, on this machine and on a cluster
 //	deploy      the manifests: accepted, admitted, and with exactly the rights that the programs need
 //	documents   what pages state about commands: flags, arguments and values exist
@@ -11,12 +12,11 @@
 //	install     spazio's commands on clusters of every kind
 //	profiles    the profiler with its objects, and schedulers that decide by them
 //	pronto      nodes that follow Pronto's rejection signal, from a sample to a bind
-//	strangers   unauthenticated, lying and overloading callers
 //	testbeds    test beds: definitions, jobs and schedulings on simulated nodes, and what remains when any
-//	            part dies
+//	            part is killed
 //	waking      pods that wait, and places that become free for them
 //
-// failures.TestManyPendingPods takes longer than a test should with the number of pods that it is meant for:
+// failures.TestManyPendingPods takes too long for a test with the number of pods that it is meant for:
 //
 //	go test -run ManyPending -v ./internal/e2e/failures -pending 10000
 package cluster
@@ -50,7 +50,8 @@ var roles = map[string]func(ctx context.Context, args []string, stdout, stderr i
 	"testbed":    testbedd.Main,
 }
 
-// FlinkCRD is for e2e/testbeds; it is a flag of all, so that one go test of them takes it.
+// FlinkCRD is for e2e/testbeds; every package declares the flag, so that one go test runs them all with
+// it.
 var FlinkCRD = flag.String("flink-crd", "", "file of the Flink operator's own definition of FlinkDeployment")
 
 // Main is the TestMain of every package with such tests. The configuration is the control plane's.

@@ -1,6 +1,6 @@
 package cluster
 
-// What tests of the package outside of it look at.
+// Exports for tests outside the package.
 
 type (
 	Bindings = bindings

@@ -21,18 +21,18 @@ func podOn(name, node string, phase corev1.PodPhase) *corev1.Pod {
 	}
 }
 
-// judged is a test that records its errors, and runs its cleanups when the caller asks for it.
-type judged struct {
+// recordingTest is a test that records its errors, and runs its cleanups on request.
+type recordingTest struct {
 	testing.TB
 	errs     []string
 	cleanups []func()
 }
 
-func (j *judged) Errorf(format string, args ...any) {
+func (j *recordingTest) Errorf(format string, args ...any) {
 	j.errs = append(j.errs, fmt.Sprintf(format, args...))
 }
 
-func (j *judged) Cleanup(f func()) { j.cleanups = append(j.cleanups, f) }
+func (j *recordingTest) Cleanup(f func()) { j.cleanups = append(j.cleanups, f) }
 
 func at(seconds float64) time.Time {
 	return time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
@@ -40,10 +40,10 @@ func at(seconds float64) time.Time {
 
 func TestLog(t *testing.T) {
 	client := fake.NewClientset(podOn("old-1", "a", corev1.PodSucceeded), podOn("old-2", "", corev1.PodPending))
-	begun, test := watches(client), &judged{TB: t}
+	begun, test := watches(client), &recordingTest{TB: t}
 	l := cluster.Watch(test, client)
 	if bound, succeeded := l.Counts(); bound != 1 || succeeded != 1 {
-		t.Errorf("of the pods that there were %d bound, %d succeeded, want 1 and 1", bound, succeeded)
+		t.Errorf("got %d bound and %d succeeded older pods, want 1 and 1", bound, succeeded)
 	}
 	<-begun
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)

@@ -11,8 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// PlaceNode is a node with a given number of places: the kubelet's machine and the agent
-// in one.
+// PlaceNode is a node with a given number of places: the kubelet's machine and the agent in one.
 type PlaceNode struct {
 	*simnode.Timed
 	*publishtest.Places
@@ -25,8 +24,8 @@ func newPlaceNode(spec simnode.NodeSpec, places int) *PlaceNode {
 	return n
 }
 
-// NewPlaceNode is NewPlaceNodes for one node of a given size. If the API server has it, it becomes
-// ready, and stays when the test ends.
+// NewPlaceNode is NewPlaceNodes for one node of a given size. A node that is already in the API server
+// becomes ready, and stays when the test ends.
 func NewPlaceNode(t testing.TB, client kubernetes.Interface, spec simnode.NodeSpec, places int, schedulers ...string) *PlaceNode {
 	t.Helper()
 	n := newPlaceNode(spec, places)
@@ -45,7 +44,7 @@ func (n *PlaceNode) StartAgent(t testing.TB) {
 	t.Cleanup(n.KillAgent)
 }
 
-// Places are those of a node in most tests.
+// Places is the number of places of a node in most tests.
 const Places = 4
 
 // NewPlaceNodes registers nodes with the API server, and runs them, their agents
@@ -79,7 +78,7 @@ func CheckHeld(t testing.TB, nodes []*PlaceNode) {
 	t.Helper()
 	for _, n := range nodes {
 		if most, places := n.MostHeld(), n.Places.Places(); most > places {
-			t.Errorf("node %s held %d pods at once, has %d places", n.Name(), most, places)
+			t.Errorf("node %s: got %d pods at once, want at most its %d places", n.Name(), most, places)
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// watches says of each watch of pods that it has begun: what the fake is given
-// between a list and the watch that follows it, it tells nobody.
+// watches signals the start of each watch of pods: the fake sends no event for objects added between a
+// list and the following watch.
 func watches(client *fake.Clientset) <-chan struct{} {
 	begun := make(chan struct{}, 10)
 	client.PrependWatchReactor("pods", func(a k8stesting.Action) (bool, watch.Interface, error) {
@@ -49,14 +49,14 @@ func bind(t *testing.T, client kubernetes.Interface, scheduler, node string) {
 	}
 }
 
-// TestRun: pods that a scheduler binds to a simulated node end there, and the end of
-// the test leaves neither pods nor the node that nothing ran on.
+// TestRun: pods that a scheduler binds to a simulated node end there, and the end of the test leaves
+// neither pods nor the unused node.
 func TestRun(t *testing.T) {
 	client := fake.NewClientset()
 	begun := watches(client)
 	client.PrependReactor("create", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
 		pod := a.(k8stesting.CreateAction).GetObject().(*corev1.Pod)
-		pod.UID = types.UID(pod.Name) // which an API server gives
+		pod.UID = types.UID(pod.Name) // which an API server sets
 		return false, nil, nil
 	})
 	client.PrependReactor("delete-collection", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
@@ -64,7 +64,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			return true, nil, err
 		}
-		for _, pod := range list.(*corev1.PodList).Items { // the fake deletes no collections
+		for _, pod := range list.(*corev1.PodList).Items { // the fake does not delete collections
 			err = errors.Join(err, client.Tracker().Delete(a.GetResource(), pod.Namespace, pod.Name))
 		}
 		return true, nil, err
@@ -88,9 +88,9 @@ func TestRun(t *testing.T) {
 	})
 	pods, err := client.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(pods.Items) > 0 {
-		t.Errorf("pods are left: %v, %v", pods.Items, err)
+		t.Errorf("got remaining pods %v, %v", pods.Items, err)
 	}
 	if _, err := client.CoreV1().Nodes().Get(t.Context(), "empty", metav1.GetOptions{}); err == nil {
-		t.Error("the node is left")
+		t.Error("the node still exists")
 	}
 }

@@ -67,16 +67,16 @@ func (c *Command) Run(t *testing.T) (output string, err error) {
 // Said is what the process has written so far.
 func (c *Command) Said() string { return c.output.String() }
 
-// Kill ends the process as kill -9 does.
+// Kill sends SIGKILL to the process and waits for its end.
 func (c *Command) Kill(t *testing.T) {
 	t.Helper()
 	if err := c.process.Process.Kill(); err != nil {
 		t.Fatalf("kill the %s: %v", c.Role, err)
 	}
-	_ = c.process.Wait() // its error is that it was killed
+	_ = c.process.Wait() // it was killed
 }
 
-// Interrupt ends the process as Ctrl-C does, which is a success.
+// Interrupt sends SIGINT to the process, which must end with success.
 func (c *Command) Interrupt(t *testing.T) {
 	t.Helper()
 	if err := c.process.Process.Signal(os.Interrupt); err != nil {
@@ -93,7 +93,7 @@ type Scraper struct{ endpoint.Scraper }
 // NewScraper returns a scraper of the URL, with a bearer token unless that is
 // empty.
 func NewScraper(url, token string) Scraper {
-	// The scheduler makes its own certificate.
+	// The scheduler issues its own certificate.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	return Scraper{endpoint.Scraper{URL: url, Token: token, Client: &http.Client{Transport: transport}}}
 }

@@ -19,8 +19,8 @@ type Replica struct {
 	Metrics Scraper
 }
 
-// NewReplica returns one that is not yet started, with further flags. Its lease is short, but much
-// longer than what a busy machine takes to renew it: a leader that loses it ends by itself. For the
+// NewReplica returns a replica that is not yet started, with further flags. Its lease is short, but
+// much longer than a loaded machine takes to renew it: a leader that loses its lease exits. For the
 // same reason a report counts for long.
 func NewReplica(t *testing.T, kubeconfig, token string, flags ...string) *Replica {
 	t.Helper()
@@ -64,8 +64,8 @@ profiles:
 	}, flags...)}}
 }
 
-// Leader waits until a replica leads. One that was killed answers no more, and
-// started again it may well be the next.
+// Leader waits until a replica leads. A killed replica answers no more, and may lead again after a
+// restart.
 func Leader(t *testing.T, replicas []*Replica) (found *Replica) {
 	t.Helper()
 	Eventually(t, "a leader", func() (bool, any) {

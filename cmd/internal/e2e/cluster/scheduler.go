@@ -15,9 +15,9 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// StartScheduler runs a scheduler in this process until stop or the test's end.
-// The zero Listen of the arguments stands for any port, the zero MaxAge for one
-// that no report reaches on a machine which forgets a process for seconds.
+// StartScheduler runs a scheduler in this process until stop or the test's end. The zero Listen of the
+// arguments is any port, the zero MaxAge one that no report reaches even if the machine stops the
+// process for seconds.
 func StartScheduler(t testing.TB, kubeconfig string, args plugin.SpazioArgs, o plugin.HubOptions) (hub *plugin.Hub, stop func()) {
 	t.Helper()
 	if args.Listen == "" {
@@ -53,8 +53,7 @@ func RunScheduler(t testing.TB, c service.Config) (hub *plugin.Hub, stop func())
 	return s.Hub(), stop
 }
 
-// judge holds a scheduler to its promise: no pod waits for longer than the slow retry
-// while a node has room.
+// judge checks that no pod waited longer than the slow retry while a node had room.
 func judge(t testing.TB, longest time.Duration) {
 	if longest > config.DefaultRetryPeriod {
 		t.Errorf("pods waited for %v while a node had room, more than the slow retry of %v", longest, config.DefaultRetryPeriod)
@@ -77,8 +76,8 @@ func WaitSignals(t testing.TB, hub *plugin.Hub, state string, n int) {
 	})
 }
 
-// WaitEmpty waits until no pod of the API is left in the ledger. What only a
-// report has listed it may remember for a minute.
+// WaitEmpty waits until no pod of the API is left in the ledger. A pod that only a report has listed
+// may be remembered for a minute.
 func WaitEmpty(t testing.TB, hub *plugin.Hub) {
 	t.Helper()
 	Eventually(t, "ledger is empty", func() (bool, any) {
@@ -91,18 +90,17 @@ func WaitEmpty(t testing.TB, hub *plugin.Hub) {
 	})
 }
 
-// Reservations judges every reservation.
+// Reservations checks every reservation.
 type Reservations struct{ plugintest.Reservations }
 
-// Check fails the test for every reservation that should not have been,
-// and for fewer than n.
+// Check fails the test for every wrong reservation, and for fewer than n.
 func (r *Reservations) Check(t testing.TB, n int) {
 	t.Helper()
 	for _, fault := range r.Faults() {
 		t.Errorf("reserved against the signal: %s", fault)
 	}
 	if count, _ := r.Counts(""); count < n {
-		t.Errorf("%d reservations were made on a signal, want at least %d", count, n)
+		t.Errorf("got %d reservations by a signal, want at least %d", count, n)
 	}
 }
 

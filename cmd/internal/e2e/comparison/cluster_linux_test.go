@@ -25,8 +25,8 @@ func onCluster(kubeconfig string, more ...string) []string {
 	}, more...)
 }
 
-// A comparison on a cluster, by a user with its role alone; who may not, what is in the
-// way, and what a killed one leaves.
+// A comparison runs on a cluster with a user of its role only; missing permissions, obstacles, and
+// leftovers of a killed one are reported.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -88,8 +88,8 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// compare holds the runs to what is possible: of 4 s with 20 requests a second, on nodes of
-// 10 W to 40 W, and nine pods, two of which are killed thrice.
+// compare checks the runs: 4 s with 20 requests a second, on nodes of 10 W to 40 W, and nine pods, two
+// of which are killed three times.
 func (r *rig) compare(t *testing.T, kubeconfig string) {
 	process := cluster.StartProgram(t, onCluster(kubeconfig)...)
 	if code := process.End(t); code != command.ExitOK {
@@ -104,12 +104,12 @@ func (r *rig) compare(t *testing.T, kubeconfig string) {
 		t.Fatalf("runs %+v", of.Runs)
 	}
 	if of.Quality != "power that the nodes' agents call measured" {
-		t.Errorf("joules are %q", of.Quality)
+		t.Errorf("got quality of joules %q", of.Quality)
 	}
 	t.Logf("%s%+v", process.Said(), of.Runs)
 	nodes := float64(len(r.nodes))
 	for _, run := range of.Runs {
-		if run.Void != "" { // an agent may not have had its turn on a busy machine
+		if run.Void != "" { // on a loaded machine an agent may have had no time
 			t.Logf("void: %s", run.Void)
 			continue
 		}
@@ -124,12 +124,12 @@ func (r *rig) compare(t *testing.T, kubeconfig string) {
 			pods += n
 		}
 		if pods < 9-6 || pods > 9+6 || run.Bound < 9 || run.Bound > 9+6 || run.Bind <= 0 || len(run.Pods) != len(r.nodes) {
-			t.Errorf("%s: pods %v, %d bound after %v s", run.Scheduler, run.Pods, run.Bound, run.Bind)
+			t.Errorf("%s: got pods %v, %d bound after %v s", run.Scheduler, run.Pods, run.Bound, run.Bind)
 		}
 	}
 }
 
-// midst ends a comparison in the midst of it.
+// midst ends a comparison midway.
 func (r *rig) midst(t *testing.T, kubeconfig string, by syscall.Signal) {
 	t.Helper()
 	process := cluster.StartProgram(t, onCluster(kubeconfig, "--duration=10m")...)
@@ -147,15 +147,15 @@ func (r *rig) midst(t *testing.T, kubeconfig string, by syscall.Signal) {
 	}
 }
 
-// isGone fails unless nothing is left: a namespace goes when all in it has.
+// isGone fails unless nothing is left: a namespace is gone after its contents.
 func (r *rig) isGone(t *testing.T) {
 	t.Helper()
 	if _, err := r.client.CoreV1().Namespaces().Get(t.Context(), compare.Namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the namespace is there: %v", err)
+		t.Errorf("the namespace still exists: %v", err)
 	}
 	pods, err := r.client.CoreV1().Pods(compare.Namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(pods.Items) > 0 {
-		t.Errorf("%d pods are there, error %v", len(pods.Items), err)
+		t.Errorf("got %d remaining pods, error %v", len(pods.Items), err)
 	}
 }
 

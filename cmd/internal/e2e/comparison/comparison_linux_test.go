@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	_ "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster" // its flag is of all of them
+	_ "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster" // its flag applies to all of them
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// small is a comparison of seconds, on a machine that may be busy.
+// small is a comparison of seconds, on a possibly loaded machine.
 var small = []string{
 	"compare", "--schedulers=default-scheduler,spazio", "--runs=1", "--duration=4s", "--warm-up=1s", "--slices=1",
 	"--kill=2", "--kill-every=1s", "--replicas=1", "--rate=20", "--most-late=1", "--placing=10m", "--output=json",
@@ -48,10 +48,10 @@ func TestCompare(t *testing.T) {
 		check(t, run)
 	}
 	if agents := r.Runs[0].CPU["agent"]; agents != 0 {
-		t.Errorf("the default scheduler's agents take %v s", agents)
+		t.Errorf("default scheduler: got %v s of agents", agents)
 	}
 	if agents := r.Runs[1].CPU["agent"]; agents <= 0 {
-		t.Errorf("Spazio's agents take %v s", agents)
+		t.Errorf("Spazio: got %v s of agents", agents)
 	}
 	for _, name := range []string{"report.md", "schedulers.svg", "schedulers.png", "runs.json", "means.csv", "cpu.csv", "ratios.csv", "runs.csv"} {
 		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() == 0 {
@@ -60,39 +60,38 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// check holds a run of 4 s with 20 requests a second on a slice of 10 W to 40 W, of nine
-// pods, two of which are killed thrice, to what is possible.
+// check checks that a run of 4 s with 20 requests a second on a slice of 10 W to 40 W, with nine pods,
+// two of which are killed three times, is plausible.
 func check(t *testing.T, r schedulers.Run) {
 	t.Helper()
-	// While one that was killed is not back, requests fail: how long depends on the machine.
+	// Requests fail until a killed pod is replaced, which depends on the machine.
 	if r.Requests+r.Errors != 80 || r.Requests == 0 {
-		t.Errorf("%s: %d requests and %d errors, want 80", r.Scheduler, r.Requests, r.Errors)
+		t.Errorf("%s: got %d requests and %d errors, want 80", r.Scheduler, r.Requests, r.Errors)
 	}
 	if r.Seconds < 4 || r.Joules < 10*r.Seconds-5 || r.Joules > 40*r.Seconds+5 || r.Overhead <= 0 || r.Overhead > r.Joules {
-		t.Errorf("%s: %v J, %v J of it the scheduler's, in %v s", r.Scheduler, r.Joules, r.Overhead, r.Seconds)
+		t.Errorf("%s: got %v J, %v J of it the scheduler's, in %v s", r.Scheduler, r.Joules, r.Overhead, r.Seconds)
 	}
 	for _, role := range []string{"app", "control-plane", "scheduler", "generator", "load", "harness"} {
 		if r.CPU[role] <= 0 {
-			t.Errorf("%s: %v s of the %s", r.Scheduler, r.CPU[role], role)
+			t.Errorf("%s: got %v s of the %s", r.Scheduler, r.CPU[role], role)
 		}
 	}
-	// A request burns 4 ms at least; those that failed may have come nowhere.
+	// A request takes at least 4 ms; failed ones may have used nothing.
 	if least := .004 * float64(r.Requests); r.CPU["app"] < least/2 {
-		t.Errorf("%s: %v s of the app for %d requests", r.Scheduler, r.CPU["app"], r.Requests)
+		t.Errorf("%s: got %v s of the app for %d requests", r.Scheduler, r.CPU["app"], r.Requests)
 	}
 	if !(0 < r.P50 && r.P50 <= r.P99 && r.P99 <= r.P999) {
 		t.Errorf("%s: latencies %v, %v, %v", r.Scheduler, r.P50, r.P99, r.P999)
 	}
 	if n := r.Pods["slice-1"]; n < 9-6 || n > 9+6 || r.Bound < 9 || r.Bound > 9+6 || r.Bind <= 0 {
-		t.Errorf("%s: %v pods, %d bound after %v s", r.Scheduler, n, r.Bound, r.Bind)
+		t.Errorf("%s: got %v pods, %d bound after %v s", r.Scheduler, n, r.Bound, r.Bind)
 	}
 }
 
-// parts is what there is of a run besides its pods: processes, and files of theirs.
+// parts is what a run has besides its pods: processes and their files.
 const parts = 6
 
-// A comparison that is interrupted, or killed, leaves nothing behind: no file, no process
-// and with them no port.
+// A comparison that is interrupted, or killed, leaves neither files nor processes nor ports.
 func TestNothingIsLeft(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -102,7 +101,7 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Parallel()
 			process := cluster.StartProgram(t, small...)
 			process.WaitFor(t, "run 1 of 2")
-			for len(process.Left(t)) < parts+5 { // in the midst of it
+			for len(process.Left(t)) < parts+5 { // midway
 				if process.Ended(t) {
 					process.End(t)
 					t.Fatalf("it ended before five pods ran:\n%s", process.Said())
@@ -121,8 +120,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// The slices are guests of a host: what they take is the host's, and spazio-host-energy has a
-// part in it.
+// The slices are guests of a host: their energy is part of the host's, and spazio-host-energy divides
+// it.
 func TestOneHost(t *testing.T) {
 	t.Parallel()
 	process := cluster.StartProgram(t, "compare", "--schedulers=spazio-energy", "--topology=one-host", "--runs=1", "--duration=2s", "--warm-up=1s", "--slices=1",
@@ -144,7 +143,7 @@ func TestOneHost(t *testing.T) {
 	}
 }
 
-// Each part is measured in each round; with the application under load there is more than
+// Each part is measured in each round; with the application under load the total is larger than
 // without.
 func TestComponents(t *testing.T) {
 	t.Parallel()
@@ -165,12 +164,12 @@ func TestComponents(t *testing.T) {
 		}
 		cores[p.Name] = p.Cores[0]
 	}
-	if len(cores) != 9 || cores["application under load"] < .04 { // 20 requests a second of 4 ms each, of which some are late
+	if len(cores) != 9 || cores["application under load"] < .04 { // 20 requests a second of 4 ms each, some of which are late
 		t.Errorf("%v", cores)
 	}
 }
 
-// A guest with all of its CPUs busy is told of it, by itself and as a node.
+// A guest with all its CPUs busy has that power, measured by itself and as a node.
 func TestFollowing(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
@@ -204,7 +203,7 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// Each guest is told its energy again and again.
+// Each guest gets its energy periodically.
 func TestGuests(t *testing.T) {
 	t.Parallel()
 	process := cluster.StartProgram(t, "compare", "guests", "--counts=1,3", "--duration=5s", "--output=json")

@@ -38,7 +38,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/slice"
 )
 
-// containers are what the pods of a rig run.
+// containers are the images of a rig's pods.
 var containers = map[string]children.Role{
 	"generator": slice.Main, "tier": social.Main,
 	"load": func(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
@@ -54,9 +54,8 @@ var containers = map[string]children.Role{
 	},
 }
 
-// rig is a cluster whose nodes are slices of this machine and whose pods are processes, each
-// with an address of its own on loopback, behind an API server that asks for rights: what a
-// kubeconfig leads to. Its administrator is the test.
+// rig is a cluster whose nodes are slices of this machine and whose pods are processes, each with its
+// own loopback address, behind an API server with authorization. Its administrator is the test.
 type rig struct {
 	client    kubernetes.Interface
 	plane     *embedded.ControlPlane
@@ -66,7 +65,7 @@ type rig struct {
 	nodes     []string
 
 	mu        sync.Mutex
-	last      int                          // address given
+	last      int                          // last assigned address
 	tiers     map[string]string            // by UID
 	addresses map[string]string            // of tiers' pods, by UID
 	processes map[string]*children.Process // by UID
@@ -98,7 +97,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// kubeconfig is an administrator's, or that of a user by that name.
+// kubeconfig returns an administrator's kubeconfig, or a named user's.
 func (r *rig) kubeconfig(t *testing.T, user string) string {
 	t.Helper()
 	config := r.plane.RESTConfig()
@@ -150,8 +149,8 @@ func (r *rig) startScheduler(t *testing.T) *plugin.Hub {
 	return hub
 }
 
-// startNodes makes slices of all CPUs, two if there are as many, and a kubelet that the API
-// server can have forward to their pods.
+// startNodes creates slices of all CPUs, two if possible, and a kubelet through which the API server
+// forwards to their pods.
 func (r *rig) startNodes(t *testing.T) {
 	t.Helper()
 	cpus, err := children.CPUs()
@@ -185,7 +184,7 @@ func (r *rig) startNodes(t *testing.T) {
 	r.startKubelet(t)
 }
 
-// startKubelet has all nodes say that their kubelet is one of this process.
+// startKubelet makes all nodes point to a kubelet in this process.
 func (r *rig) startKubelet(t *testing.T) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -212,13 +211,13 @@ func (r *rig) startKubelet(t *testing.T) {
 	}
 }
 
-// child is what a pod's container runs here: with an address of its own in the place of all
-// of the pod's, and told who is there where a cluster has services.
+// child returns the process of a pod's container: with its own address instead of the pod's, and a list
+// of replicas instead of the cluster's services.
 func (r *rig) child(p simnode.Pod) (children.Spec, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last++
-	// Of this process alone: others may run the same test.
+	// Of this process only: others may run the same test.
 	ip := fmt.Sprintf("127.%d.%d.%d", 64+os.Getpid()%128, os.Getpid()/128%256, r.last%254+1)
 	of := func(flag string) string {
 		if i := slices.Index(p.Args, flag); i >= 0 && i+1 < len(p.Args) {
@@ -240,7 +239,7 @@ func (r *rig) child(p simnode.Pod) (children.Spec, error) {
 	return children.Spec{Role: "tier", Args: []string{"--tier", of("--tier"), "--listen", listen}}, nil
 }
 
-// changed has a pod's process count for its node's energy, and all know who is there.
+// changed adds a pod's process to its node's energy, and updates the lists of replicas.
 func (r *rig) changed(e slice.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -248,9 +247,9 @@ func (r *rig) changed(e slice.Event) {
 	case e.Ended:
 		delete(r.addresses, e.UID)
 		delete(r.processes, e.UID)
-		r.tell(slice.Message{Leave: &slice.Leave{Host: e.Node, ID: e.UID, CPU: e.Process.CPU()}})
+		r.send(slice.Message{Leave: &slice.Leave{Host: e.Node, ID: e.UID, CPU: e.Process.CPU()}})
 	case e.Ready == "":
-		r.tell(slice.Message{Join: &slice.Join{Host: e.Node, ID: e.UID, PID: e.Process.PID(), Pod: true}})
+		r.send(slice.Message{Join: &slice.Join{Host: e.Node, ID: e.UID, PID: e.Process.PID(), Pod: true}})
 		return
 	case r.tiers[e.UID] != "":
 		r.addresses[e.UID], r.processes[e.UID] = e.Ready, e.Process
@@ -259,20 +258,20 @@ func (r *rig) changed(e slice.Event) {
 	for _, uid := range slices.Sorted(maps.Keys(r.addresses)) {
 		replicas[r.tiers[uid]] = append(replicas[r.tiers[uid]], r.addresses[uid])
 	}
-	line, _ := json.Marshal(replicas) // texts encode
+	line, _ := json.Marshal(replicas) // strings can be encoded
 	for _, p := range r.processes {
-		_, _ = p.Write(append(line, '\n')) // one that has ended will be heard of
+		_, _ = p.Write(append(line, '\n')) // an ended one is detected later
 	}
 }
 
-// tell sends the generator a message. r.mu is held.
-func (r *rig) tell(m slice.Message) {
-	line, _ := json.Marshal(m) // numbers and texts encode
+// send sends the generator a message. The caller holds r.mu.
+func (r *rig) send(m slice.Message) {
+	line, _ := json.Marshal(m) // numbers and strings can be encoded
 	_, _ = r.generator.Write(append(line, '\n'))
 }
 
-// startAgents has each node have an agent that measures its energy, and waits until the
-// agents know it.
+// startAgents starts an agent on each node that measures its energy, and waits until the agents know
+// it.
 func (r *rig) startAgents(t *testing.T, scheduler string) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: deploy.AgentNamespace}}
@@ -295,8 +294,8 @@ func (r *rig) startAgents(t *testing.T, scheduler string) {
 		}
 	}
 	for _, node := range r.nodes {
-		// A node at rest does not show what work costs it: that it is asked all the time is its work.
-		cluster.Eventually(t, "the agent of "+node+" knows its power", func() (known bool, state any) {
+		// An idle node does not show what work costs; polling it creates load.
+		cluster.Eventually(t, "the power of "+node+" is known", func() (known bool, state any) {
 			for began := time.Now(); !known && time.Since(began) < time.Second; time.Sleep(2 * time.Millisecond) {
 				known, state = r.knowsPower(t, node)
 			}
@@ -305,7 +304,7 @@ func (r *rig) startAgents(t *testing.T, scheduler string) {
 	}
 }
 
-// knowsPower asks a node's agent.
+// knowsPower queries a node's agent.
 func (r *rig) knowsPower(t *testing.T, node string) (known bool, state any) {
 	t.Helper()
 	pod, err := r.client.CoreV1().Pods(deploy.AgentNamespace).Get(t.Context(), "agent-"+node, metav1.GetOptions{})

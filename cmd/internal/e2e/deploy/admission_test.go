@@ -15,12 +15,11 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
-// The API server takes every object of every variant, unknown and repeated fields
-// refused.
+// The API server accepts every object of every variant with strict field validation.
 func TestStrictDryRun(t *testing.T) {
 	s := connect(t)
 	s.define(t)
-	// Where cert-manager is; the variant is of no use without it.
+	// Namespace of cert-manager; the variant needs it.
 	s.install(t, []*unstructured.Unstructured{{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "cert-manager"},
 	}}})
@@ -32,7 +31,7 @@ func TestStrictDryRun(t *testing.T) {
 				}
 			}
 			for _, o := range variant(t, name) {
-				// A namespace or a definition may not be known everywhere at once.
+				// A namespace or a definition may not be visible everywhere at once.
 				cluster.Eventually(t, fmt.Sprintf("%s %s is taken", o.GetKind(), o.GetName()), func() (bool, any) {
 					err := s.apply(t, o, true)
 					if err != nil && !strings.Contains(err.Error(), "not find") && !strings.Contains(err.Error(), "not found") {
@@ -55,8 +54,8 @@ func TestStrictDryRun(t *testing.T) {
 	})
 }
 
-// needs are the checks of the Pod Security Standards that pods fail, by variant and
-// workload, in the words of the API server. All others pass "restricted".
+// needs are the checks of the Pod Security Standards that pods fail, by variant and workload, in the
+// API server's words. All others pass "restricted".
 var needs = map[string]map[string][2]string{ // baseline, restricted
 	"cgroup-v1": {"spazio-agent": {
 		`host namespaces (hostPID=true), hostPath volumes (volume "cgroup")`,
@@ -75,9 +74,8 @@ var agentNeeds = map[string][2]string{"spazio-agent": {
 	`restricted volume types (volume "cgroup" uses restricted volume type "hostPath")`,
 }}
 
-// Pods are admitted where the manifests put them; all but the agents also where the
-// standard is "restricted", and those fail for the host's directories, and where they
-// read energy counters for their user, alone.
+// Pods are admitted in their namespaces; all except the agents also under the "restricted" standard,
+// which agents fail only for the host's directories and, if they read energy counters, for their user.
 func TestPodSecurity(t *testing.T) {
 	s := connect(t)
 	client, _ := cluster.Connect(t)
@@ -105,7 +103,8 @@ func TestPodSecurity(t *testing.T) {
 		}
 		for _, w := range workloads(t, objects) {
 			t.Run(name+"/"+w.name, func(t *testing.T) {
-				// The variant before may have held the same namespace to another standard, and admission hears of this one's later.
+				// The previous variant may have labelled the same namespace with another standard, and
+				// admission follows with a delay.
 				cluster.Eventually(t, w.name+" is admitted in its own namespace", func() (bool, any) {
 					fails := violations(t, client, w, w.namespace)
 					return fails == "", fails

@@ -15,8 +15,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// request is what was asked of the API server about a resource, and the answer's
-// code.
+// request is a request to the API server for a resource, with the response code.
 type request struct {
 	verb, group, resource, namespace, name string
 	code                                   int32
@@ -26,7 +25,7 @@ func (r request) String() string {
 	return fmt.Sprintf("%s %s.%s %s/%s: %d", r.verb, r.resource, r.group, r.namespace, r.name, r.code)
 }
 
-// rule is the least that grants it.
+// rule returns the smallest rule that allows it.
 func (r request) rule() rbacv1.PolicyRule {
 	rule := rbacv1.PolicyRule{Verbs: []string{r.verb}, APIGroups: []string{r.group}, Resources: []string{r.resource}}
 	if r.name != "" {
@@ -35,8 +34,7 @@ func (r request) rule() rbacv1.PolicyRule {
 	return rule
 }
 
-// auditLog is what the API server was asked, by whom. It is safe for concurrent
-// use.
+// auditLog records the API server's requests by their users. It is safe for concurrent use.
 type auditLog struct {
 	mu     sync.Mutex
 	events map[string]map[request]bool
@@ -47,7 +45,7 @@ var audited auditLog
 
 func (l *auditLog) add(e auditv1.Event) {
 	if e.ObjectRef == nil || e.ResponseStatus == nil {
-		return // every account may ask for what is no resource, such as the version
+		return // every account may request non-resource paths such as the version
 	}
 	r := request{
 		verb: e.Verb, group: e.ObjectRef.APIGroup, resource: e.ObjectRef.Resource, namespace: e.ObjectRef.Namespace, name: e.ObjectRef.Name,
@@ -57,7 +55,7 @@ func (l *auditLog) add(e auditv1.Event) {
 		r.resource += "/" + e.ObjectRef.Subresource
 	}
 	if r.verb == "create" && e.ObjectRef.Subresource == "" {
-		r.name = "" // it is not known when the right is looked at
+		r.name = "" // the permission is checked without the name
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,18 +75,18 @@ func (l *auditLog) forget() {
 	l.events = nil
 }
 
-// asked returns each kind of request once, by who made it.
-func (l *auditLog) asked() map[string][]request {
+// asked returns each kind of request once, by user.
+func (l *auditLog) requested() map[string][]request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	asked := map[string][]request{}
+	requested := map[string][]request{}
 	for user, requests := range l.events {
-		asked[user] = slices.SortedFunc(maps.Keys(requests), func(a, b request) int { return cmp.Compare(a.String(), b.String()) })
+		requested[user] = slices.SortedFunc(maps.Keys(requests), func(a, b request) int { return cmp.Compare(a.String(), b.String()) })
 	}
-	return asked
+	return requested
 }
 
-// role returns the rules of a role that the API server has.
+// role returns the rules of a role in the API server.
 func (s server) role(t *testing.T, ref rbacv1.RoleRef, namespace string) []rbacv1.PolicyRule {
 	t.Helper()
 	resource := schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "clusterroles"}

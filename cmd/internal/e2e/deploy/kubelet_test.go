@@ -24,24 +24,23 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// kubelet runs the pods of workloads as processes of this machine: volumes are
-// directories, ports are free ones of loopback, and what reaches the API server
-// does so with the token of the pod's service account.
+// kubelet runs the pods of workloads as processes of this machine: volumes are directories, ports are
+// free loopback ports, and requests to the API server use the token of the pod's service account.
 type kubelet struct{ client kubernetes.Interface }
 
-// container is one that runs, or is about to.
+// container is a container that runs or is about to.
 type container struct {
 	*cluster.Command
 	pod *corev1.Pod
-	// volumes are the directories by the paths that they are mounted at.
+	// volumes are the directories by their mount paths.
 	volumes map[string]string
-	// ports are the addresses instead of each ":port".
+	// ports are the addresses that replace each ":port".
 	ports map[int]string
 	// kubeconfig is that of the pod's service account.
 	kubeconfig string
 }
 
-// find returns the workload of a name.
+// find returns the workload with a name.
 func find(t *testing.T, all []workload, name string) workload {
 	t.Helper()
 	i := slices.IndexFunc(all, func(w workload) bool { return strings.HasPrefix(w.name, name) })
@@ -51,7 +50,7 @@ func find(t *testing.T, all []workload, name string) workload {
 	return all[i]
 }
 
-// place makes a pod of a workload on a node and prepares its container.
+// place creates a pod of a workload on a node and prepares its container.
 func (k kubelet) place(t *testing.T, w workload, node string) *container {
 	t.Helper()
 	pod := &corev1.Pod{
@@ -90,8 +89,7 @@ func (k kubelet) place(t *testing.T, w workload, node string) *container {
 	return c
 }
 
-// here puts this machine's paths and addresses into a text that has them after a
-// sign.
+// here replaces paths and addresses after a sign in a text by this machine's.
 func (c *container) here(text, after string) string {
 	for path, dir := range c.volumes {
 		text = strings.ReplaceAll(text, after+path+"/", after+dir+"/")
@@ -102,7 +100,7 @@ func (c *container) here(text, after string) string {
 	return text
 }
 
-// port is the number of the address instead of a port.
+// port returns the port number of the address that replaces a port.
 func (c *container) port(t *testing.T, of int) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(c.ports[of])
@@ -112,7 +110,7 @@ func (c *container) port(t *testing.T, of int) string {
 	return port
 }
 
-// write puts a file in the place of another at once.
+// write replaces a file atomically.
 func write(t *testing.T, dir, name string, text []byte) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -124,7 +122,7 @@ func write(t *testing.T, dir, name string, text []byte) {
 	}
 }
 
-// volume makes a directory of what the volume holds.
+// volume creates a directory with the volume's contents.
 func (k kubelet) volume(t *testing.T, pod *corev1.Pod, v corev1.Volume) string {
 	t.Helper()
 	if v.HostPath != nil {
@@ -135,7 +133,7 @@ func (k kubelet) volume(t *testing.T, pod *corev1.Pod, v corev1.Volume) string {
 	return dir
 }
 
-// refresh brings the container's certificates up to date.
+// refresh updates the container's certificates.
 func (k kubelet) refresh(t *testing.T, c *container) {
 	t.Helper()
 	for _, mount := range c.pod.Spec.Containers[0].VolumeMounts {
@@ -146,7 +144,7 @@ func (k kubelet) refresh(t *testing.T, c *container) {
 	}
 }
 
-// load puts what a volume holds into a directory. Items have to be there.
+// load writes a volume's contents into a directory. Items have to exist.
 func (k kubelet) load(t *testing.T, pod *corev1.Pod, v corev1.Volume, dir string) {
 	t.Helper()
 	core := k.client.CoreV1()
@@ -195,7 +193,7 @@ func fill(t *testing.T, dir, volume string, data map[string][]byte, items []core
 	}
 }
 
-// token is one of the pod's service account, bound to the pod.
+// token returns a token of the pod's service account, bound to the pod.
 func (k kubelet) token(t *testing.T, pod *corev1.Pod, audience string) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{

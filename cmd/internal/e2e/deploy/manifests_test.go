@@ -28,7 +28,7 @@ const (
 	systemNamespace, agentNamespace = "spazio-system", "spazio-agent"
 )
 
-// variants are the defaults, and each component beside them.
+// variants returns the defaults, and each component added to them.
 func variants(t *testing.T) []string {
 	t.Helper()
 	return append(deploy.Components(), install)
@@ -63,7 +63,7 @@ func all[T any](t *testing.T, objects []*unstructured.Unstructured, kind string)
 	return typed
 }
 
-// A workload is what pods are made from.
+// A workload is a template of pods.
 type workload struct {
 	name, namespace string
 	template        corev1.PodTemplateSpec
@@ -106,8 +106,7 @@ func connect(t *testing.T) server {
 	return server{client}
 }
 
-// apply applies an object as kubectl does on the server's side, strictly, or only
-// asks what that would do.
+// apply applies an object by server-side apply, strictly, or in a dry run.
 func (s server) apply(t *testing.T, o *unstructured.Unstructured, dryRun bool) error {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -134,15 +133,14 @@ func (s server) install(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
-// foreign are the modules that have the definitions of others' custom resources.
+// foreign are the modules with the definitions of foreign custom resources.
 var foreign = []struct{ module, files string }{
 	{"github.com/cert-manager/cert-manager", "deploy/crds/cert-manager.io_*.yaml"},
 	{"github.com/prometheus-operator/prometheus-operator", "example/prometheus-operator-crd/monitoring.coreos.com_*monitors.yaml"},
 	{"github.com/prometheus-operator/prometheus-operator", "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml"},
 }
 
-// define installs all custom resources that manifests have, the profiler's from the
-// manifests themselves.
+// define installs all custom resources used in manifests, the profiler's from the manifests themselves.
 func (s server) define(t *testing.T) {
 	t.Helper()
 	var definitions []*unstructured.Unstructured
@@ -169,7 +167,7 @@ func (s server) define(t *testing.T) {
 	s.install(t, append(definitions, profiles(t)...))
 }
 
-// profiles are the definitions of the profiler's custom resources.
+// profiles returns the definitions of the profiler's custom resources.
 func profiles(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	return slices.DeleteFunc(variant(t, install), func(o *unstructured.Unstructured) bool { return o.GetKind() != "CustomResourceDefinition" })

@@ -13,30 +13,28 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// peer is an end of a connection: a pod, or what is outside the cluster, which no
-// selector selects.
+// peer is an end of a connection: a pod, or an address outside the cluster, which no selector selects.
 type peer struct {
 	name, namespace string
 	labels          map[string]string
 	outside         bool
 }
 
-// network says who may connect to whom, by the policies' rules as the API
-// documents them. Ports are numbers and addresses are not looked at: our policies
-// name none.
+// network decides which connections are allowed, by the policies' rules as documented in the API. Ports
+// are numbers, and address blocks are unsupported: our policies have none.
 type network struct {
 	policies   []networkingv1.NetworkPolicy
 	namespaces map[string]map[string]string // labels by name
 }
 
-// allows says whether a connection passes at both of its ends.
+// allows reports whether a connection passes at both ends.
 func (n network) allows(t *testing.T, from, to peer, protocol corev1.Protocol, port int32) bool {
 	t.Helper()
 	return n.passes(t, networkingv1.PolicyTypeEgress, from, to, protocol, port) && n.passes(t, networkingv1.PolicyTypeIngress, to, from, protocol, port)
 }
 
-// passes says whether the policies of one end let the other through: all do where
-// no policy of that direction selects the end.
+// passes reports whether the policies of one end allow the other: all pass if no policy of that
+// direction selects the end.
 func (n network) passes(t *testing.T, direction networkingv1.PolicyType, end, other peer, protocol corev1.Protocol, port int32) bool {
 	t.Helper()
 	selected := false
@@ -62,13 +60,12 @@ func (n network) passes(t *testing.T, direction networkingv1.PolicyType, end, ot
 	return !selected
 }
 
-// named says whether a rule of a namespace is about the peer; one without peers is
-// about all.
+// named reports whether a rule of a namespace matches the peer; a rule without peers matches all.
 func (n network) named(t *testing.T, namespace string, peers []networkingv1.NetworkPolicyPeer, other peer) bool {
 	t.Helper()
 	for _, p := range peers {
 		if p.IPBlock != nil {
-			t.Fatal("a policy names addresses, which this evaluator does not know")
+			t.Fatal("a policy has address blocks, which this evaluator does not support")
 		}
 		inNamespace := other.namespace == namespace
 		if p.NamespaceSelector != nil {
@@ -85,7 +82,7 @@ func listed(t *testing.T, ports []networkingv1.NetworkPolicyPort, protocol corev
 	t.Helper()
 	for _, p := range ports {
 		if p.Port == nil || p.Port.StrVal != "" || p.EndPort != nil {
-			t.Fatal("a policy's port is no single number, which this evaluator does not know")
+			t.Fatal("a policy's port is not a single number, which this evaluator does not support")
 		}
 		if p.Port.IntVal == port && (p.Protocol == nil && protocol == corev1.ProtocolTCP || p.Protocol != nil && *p.Protocol == protocol) {
 			return true
@@ -103,8 +100,8 @@ func selects(t *testing.T, selector *metav1.LabelSelector, of map[string]string)
 	return s.Matches(labels.Set(of))
 }
 
-// connections are what the programs need, by variant: from, to and TCP port. Where
-// to is "", it is anywhere that lets them in.
+// connections are what the programs need, by variant: from, to and TCP port. An empty to is any
+// destination that allows it.
 var connections = map[string][]connection{
 	"": { // every variant
 		{"spazio-agent", "spazio-scheduler", 9690}, {"spazio-agent", "spazio-aggregator", 9692},
@@ -120,7 +117,7 @@ var connections = map[string][]connection{
 	},
 }
 
-// profiling are those of the profiler, in the variants that have one.
+// profiling are those of the profiler, in the variants with one.
 var profiling = []connection{
 	{"spazio-agent", "spazio-profiler", 9696}, {"prometheus", "spazio-profiler", 9702},
 	{"spazio-profiler", "", 443}, {"spazio-profiler", "", 6443},
@@ -131,10 +128,10 @@ type connection struct {
 	port     int32
 }
 
-// anyPod is one that is not ours.
+// anyPod is a foreign pod.
 const anyPod = "*"
 
-// Of all that could connect to each other just what has to can.
+// Of all possible connections exactly the needed ones are allowed.
 func TestNetworkPolicies(t *testing.T) {
 	for _, name := range variants(t) {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +168,7 @@ func TestNetworkPolicies(t *testing.T) {
 	}
 }
 
-// peersOf are our pods and others, and the ports are all that any of them has.
+// peersOf returns our pods and others, and all their ports.
 func peersOf(t *testing.T, objects []*unstructured.Unstructured) (peers []peer, ports []int32) {
 	t.Helper()
 	known := map[int32]bool{22: true, 53: true, 80: true, 443: true, 6443: true, 9100: true}
@@ -191,15 +188,15 @@ func peersOf(t *testing.T, objects []*unstructured.Unstructured) (peers []peer, 
 		peer{name: "prometheus", namespace: "monitoring", labels: map[string]string{"app.kubernetes.io/name": "prometheus"}},
 		peer{name: "pretender", namespace: "default", labels: map[string]string{"app.kubernetes.io/name": "spazio-agent"}},
 		peer{name: "pretended scheduler", namespace: "default", labels: map[string]string{"app.kubernetes.io/name": "spazio-scheduler"}},
-		peer{name: "stranger", namespace: systemNamespace},
-		peer{name: "stranger", namespace: agentNamespace},
+		peer{name: "foreign", namespace: systemNamespace},
+		peer{name: "foreign", namespace: agentNamespace},
 		peer{name: "coredns", namespace: "kube-system", labels: map[string]string{"k8s-app": "kube-dns"}},
 		peer{name: "outside", outside: true},
 	)
 	return peers, slices.Sorted(maps.Keys(known))
 }
 
-// allowed says what the policies should. Pods outside our namespaces have none.
+// allowed returns what the policies should allow. Pods outside our namespaces have no policies.
 func allowed(wanted []connection, from, to peer, protocol corev1.Protocol, port int32) bool {
 	ours := func(p peer) bool { return p.namespace == systemNamespace || p.namespace == agentNamespace }
 	if !ours(from) && !ours(to) {
@@ -222,7 +219,7 @@ func allowed(wanted []connection, from, to peer, protocol corev1.Protocol, port 
 	return false
 }
 
-// A policy that is not there is noticed.
+// A missing policy is detected.
 func TestEvaluatorSeesEachPolicy(t *testing.T) {
 	objects := variant(t, install)
 	full := network{policies: all[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy"), namespaces: map[string]map[string]string{}}
@@ -246,7 +243,7 @@ func TestEvaluatorSeesEachPolicy(t *testing.T) {
 		less := full
 		less.policies = slices.Delete(slices.Clone(full.policies), i, i+1)
 		if flows(less) == want {
-			t.Errorf("without the policy %s/%s everything is as before", p.Namespace, p.Name)
+			t.Errorf("removing the policy %s/%s had no effect", p.Namespace, p.Name)
 		}
 	}
 }

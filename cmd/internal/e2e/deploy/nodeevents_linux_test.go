@@ -13,9 +13,9 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// Nodes are told that their agents are silent, by the leader alone, with no rights but the
-// manifests' and once: the leader that comes after it goes on where it ended.
-func TestNodesAreTold(t *testing.T) {
+// Nodes get an event when their agents fall silent, from the leader only, with the manifests'
+// permissions and once: the next leader continues where the former stopped.
+func TestNodeEvents(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	s, k := connect(t), kubelet{client}
 	objects := variant(t, install)
@@ -32,7 +32,7 @@ func TestNodesAreTold(t *testing.T) {
 	}
 	first := lead(t, schedulers)
 	nodes[0].KillAgent()
-	lost := waitTold(t, client, nodes[0].Name(), plugin.SignalLost)
+	lost := waitEvent(t, client, nodes[0].Name(), plugin.SignalLost)
 	if lost.Type != "Warning" || lost.Regarding.UID == "" || !strings.Contains(lost.Note, "of 3 nodes are silent") {
 		t.Errorf("%+v", lost)
 	}
@@ -43,20 +43,20 @@ func TestNodesAreTold(t *testing.T) {
 		}
 	}
 	nodes[1].KillAgent()
-	second := waitTold(t, client, nodes[1].Name(), plugin.SignalLost)
+	second := waitEvent(t, client, nodes[1].Name(), plugin.SignalLost)
 	nodes[0].StartAgent(t)
-	back := waitTold(t, client, nodes[0].Name(), plugin.SignalBack)
+	back := waitEvent(t, client, nodes[0].Name(), plugin.SignalBack)
 	if second.Type != "Warning" || back.Type != "Normal" || !strings.HasPrefix(back.Note, "its agent reports again") {
-		t.Errorf("the second leader tells %+v and %+v", second, back)
+		t.Errorf("second leader: got events %+v and %+v", second, back)
 	}
-	again := told(t, client, nodes[0].Name(), plugin.SignalLost)
+	again := eventsOf(t, client, nodes[0].Name(), plugin.SignalLost)
 	if len(again) != 1 || again[0].Series != nil {
-		t.Errorf("told to be silent %d times: %+v", len(again), again)
+		t.Errorf("got %d events of the silence: %+v", len(again), again)
 	}
 }
 
-// told are the events of a node with a reason.
-func told(t *testing.T, client kubernetes.Interface, node, reason string) (found []eventsv1.Event) {
+// eventsOf returns the events of a node with a reason.
+func eventsOf(t *testing.T, client kubernetes.Interface, node, reason string) (found []eventsv1.Event) {
 	t.Helper()
 	all, err := client.EventsV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -70,11 +70,11 @@ func told(t *testing.T, client kubernetes.Interface, node, reason string) (found
 	return found
 }
 
-// waitTold returns the first event of a node with a reason.
-func waitTold(t *testing.T, client kubernetes.Interface, node, reason string) (found eventsv1.Event) {
+// waitEvent returns the first event of a node with a reason.
+func waitEvent(t *testing.T, client kubernetes.Interface, node, reason string) (found eventsv1.Event) {
 	t.Helper()
-	cluster.Eventually(t, node+" is told "+reason, func() (bool, any) {
-		events := told(t, client, node, reason)
+	cluster.Eventually(t, node+" has event "+reason, func() (bool, any) {
+		events := eventsOf(t, client, node, reason)
 		if len(events) > 0 {
 			found = events[0]
 		}

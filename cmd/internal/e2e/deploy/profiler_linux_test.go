@@ -23,9 +23,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// The profiler needs its rights while it learns of workloads, is contradicted by
-// what their pods take, finds that somebody else has written to a profile, and
-// forgets workloads for want of room.
+// The profiler uses its permissions while it learns workloads, gets mispredictions from their pods,
+// finds a profile that another writer changed, and forgets workloads for lack of room.
 func TestRightsOfTheProfiler(t *testing.T) {
 	const node = "profiled"
 	client, _ := cluster.Connect(t)
@@ -44,7 +43,7 @@ func TestRightsOfTheProfiler(t *testing.T) {
 	}
 	profiler := k.place(t, find(t, all, "spazio-profiler"), "")
 	profiler.Args = append(profiler.Args, "--debug-listen=", "--refresh=1s", "--max-workloads=2")
-	// As of an API server that does not stream what there is: reflectors list it then.
+	// As with an API server without streaming lists: reflectors list then.
 	profiler.Env = []string{"KUBE_FEATURE_WatchListClient=false"}
 	profiler.Start(t)
 	pair, err := tls.LoadX509KeyPair(flag(t, profiler, "tls-cert-file"), flag(t, profiler, "tls-private-key-file"))
@@ -54,13 +53,13 @@ func TestRightsOfTheProfiler(t *testing.T) {
 	cluster.WaitMetric(t, cluster.NewScraper("http://"+profiler.ports[9702], ""), `spazio_certificate_not_after_seconds{use="own"}`, float64(pair.Leaf.NotAfter.Unix()))
 
 	a := k.place(t, find(t, all, "spazio-agent"), node)
-	usages := tell(t, publish.UsagesConfig{
+	usages := sendUsage(t, publish.UsagesConfig{
 		Node: node, Targets: []string{"localhost:" + profiler.port(t, 9696)}, Incarnation: uint64(time.Now().UnixNano()),
 		Transport: transport.Config{CAFile: flag(t, a, "tls-ca-file")}, TokenFile: flag(t, a, "profiler-token-file"),
 		Backoff: publish.Backoff{Min: 10 * time.Millisecond, Max: 100 * time.Millisecond},
 	})
 	t.Cleanup(func() { cluster.Remove(t, client) })
-	// Pods come while the test waits, and what they take changes every now and then.
+	// Pods arrive while the test waits, and their usage changes now and then.
 	s.meanwhile(t, func(ctx context.Context, i int) {
 		workload := "steady"
 		if i%16 == 15 {
@@ -89,8 +88,8 @@ func TestRightsOfTheProfiler(t *testing.T) {
 	judge(t, s, slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetName() != "spazio-profiler" }))
 }
 
-// tell starts an agent's client for usage.
-func tell(t *testing.T, c publish.UsagesConfig) *publish.Usages {
+// sendUsage starts an agent's client for usage.
+func sendUsage(t *testing.T, c publish.UsagesConfig) *publish.Usages {
 	t.Helper()
 	usages, err := publish.NewUsages(c)
 	if err != nil {
@@ -103,7 +102,7 @@ func tell(t *testing.T, c publish.UsagesConfig) *publish.Usages {
 	return usages
 }
 
-// meanwhile does something again and again until the test's end.
+// meanwhile runs something repeatedly until the test's end.
 func (server) meanwhile(t *testing.T, something func(ctx context.Context, i int)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -122,7 +121,7 @@ func (server) meanwhile(t *testing.T, something func(ctx context.Context, i int)
 	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-// owned is a pod as a Deployment's controllers make it, bound to a node.
+// owned returns a pod as a Deployment's controllers create it, bound to a node.
 func owned(deployment, node string, i int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -14,12 +14,12 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
-// scheduler is the one program that is not built: it takes long to link, and the
-// test's binary can act as it.
+// scheduler is the only program that is not built: it takes long to link, and the test's binary can act
+// as it.
 const scheduler = "spazio-scheduler"
 
-// build builds the programs that images are made of, all but the scheduler, into a
-// directory that goes with the control plane.
+// build builds the images' programs, all except the scheduler, into a directory that is removed with
+// the control plane.
 var build = sync.OnceValues(func() (dir string, err error) {
 	dir = filepath.Join(planeDir, "programs")
 	if err := os.Mkdir(dir, 0o777); err != nil {
@@ -42,16 +42,16 @@ var build = sync.OnceValues(func() (dir string, err error) {
 	return dir, command.Run()
 })
 
-// planeDir is the control plane's directory, once there is one.
+// planeDir is the control plane's directory, once it exists.
 var planeDir string
 
-// command is the program of a container's image with arguments.
+// command returns the program of a container's image with arguments.
 func command(t *testing.T, c corev1.Container, args ...string) *cluster.Command {
 	t.Helper()
 	planeDir = cluster.Plane(t).Dir()
 	name, _, found := strings.Cut(strings.TrimPrefix(c.Image, "registry.invalid/spazio/"), ":dev")
 	if !found || strings.Contains(name, "/") {
-		t.Fatalf("the image %s is none of ours", c.Image)
+		t.Fatalf("the image %s is not ours", c.Image)
 	}
 	if name == scheduler {
 		return &cluster.Command{Role: "scheduler", Args: args}
@@ -63,7 +63,7 @@ func command(t *testing.T, c corev1.Container, args ...string) *cluster.Command 
 	return &cluster.Command{Program: filepath.Join(dir, name), Args: args}
 }
 
-// Every program takes the flags that the manifests pass.
+// Every program accepts the flags in the manifests.
 func TestFlags(t *testing.T) {
 	tried := map[string]bool{}
 	for _, name := range variants(t) {
@@ -77,12 +77,12 @@ func TestFlags(t *testing.T) {
 					continue
 				}
 				tried[key] = true
-				// Flags are parsed before help is given.
+				// Flags are parsed before the help is printed.
 				if output, err := command(t, c, append(c.Args, "--help")...).Run(t); err != nil {
 					t.Errorf("%s, %s: %v\n%s", name, w.name, err, output)
 				}
 				if _, err := command(t, c, append(c.Args, "--nonsense", "--help")...).Run(t); err == nil {
-					t.Errorf("%s, %s: an unknown flag is taken", name, w.name)
+					t.Errorf("%s, %s: an unknown flag was accepted", name, w.name)
 				}
 			}
 		}

@@ -32,10 +32,9 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// The programs, as the manifests run them and with no rights but the manifests',
-// are refused nothing, and each right is used: from the first certificates through
-// a batch, the exchange of all certificates and of the authority, and the leader's
-// death.
+// The programs, run as in the manifests and with only the manifests' permissions, are refused nothing,
+// and use each permission: from the first certificates through a batch, the rotation of all
+// certificates and of the authority, and the leader's death.
 func TestRights(t *testing.T) {
 	const (
 		nodeCount = 4
@@ -44,13 +43,13 @@ func TestRights(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	s, k := connect(t), kubelet{client}
 	objects := variant(t, install)
-	s.install(t, profiles(t)) // which the scheduler looks for
+	s.install(t, profiles(t)) // the scheduler looks for them
 	s.begin(t, client, objects)
 	all := workloads(t, objects)
 
 	k.certificates(t, all)
 	aggregator := k.place(t, find(t, all, "spazio-aggregator"), "")
-	aggregator.Args = slices.DeleteFunc(aggregator.Args, func(arg string) bool { return strings.HasPrefix(arg, "--peer=") }) // it has no name here
+	aggregator.Args = slices.DeleteFunc(aggregator.Args, func(arg string) bool { return strings.HasPrefix(arg, "--peer=") }) // the name does not resolve here
 	aggregator.Start(t)
 	var schedulers []*container
 	for range 2 {
@@ -61,7 +60,7 @@ func TestRights(t *testing.T) {
 		a := k.place(t, find(t, all, "spazio-agent"), node)
 		agents[node] = a
 		if a.kubeconfig != "" {
-			t.Error("the agent's pod is given a token for the API server")
+			t.Error("the agent's pod has a token for the API server")
 		}
 		return a.reports(t, schedulers)
 	})
@@ -89,11 +88,11 @@ func TestRights(t *testing.T) {
 	log.WaitSucceeded(t, podCount)
 	cluster.CheckHeld(t, nodes)
 	k.certificates(t, all)
-	// TestRightsOfTheProfiler has the profiler's.
+	// TestRightsOfTheProfiler covers the profiler's.
 	judge(t, s, slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetName() == "spazio-profiler" }))
 }
 
-// The agent that asks the API server which pods run needs its two rights alone.
+// The agent that lists pods from the API server needs only its two permissions.
 func TestRightsOfTheAgentThatAsks(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	s, k := connect(t), kubelet{client}
@@ -125,8 +124,8 @@ func (k kubelet) certificates(t *testing.T, all []workload) {
 	}
 }
 
-// rotate withdraws the authority and all that it has signed, has spazio-certs make
-// anew what is missing, and brings it to those who run.
+// rotate revokes the authority and all that it has signed, lets spazio-certs recreate what is missing,
+// and distributes it to the running programs.
 func (k kubelet) rotate(t *testing.T, all []workload, running []*container) {
 	t.Helper()
 	secrets := k.client.CoreV1().Secrets(systemNamespace)
@@ -146,7 +145,7 @@ func (k kubelet) rotate(t *testing.T, all []workload, running []*container) {
 	}
 }
 
-// waitServed waits until a server shows the certificate that is stored for it.
+// waitServed waits until a server presents the certificate stored for it.
 func (k kubelet) waitServed(t *testing.T, c *container, name string) {
 	t.Helper()
 	secret, err := k.client.CoreV1().Secrets(systemNamespace).Get(t.Context(), name+"-tls", metav1.GetOptions{})
@@ -188,7 +187,7 @@ func (k kubelet) scheduler(t *testing.T, all []workload, args ...string) *contai
 	return c
 }
 
-// reports is how an agent reports to schedulers.
+// reports returns an agent's configuration for reports to schedulers.
 func (c *container) reports(t *testing.T, schedulers []*container) publish.SignalsConfig {
 	t.Helper()
 	var targets []string
@@ -201,13 +200,13 @@ func (c *container) reports(t *testing.T, schedulers []*container) publish.Signa
 	}
 }
 
-// scraper asks the scheduler as an administrator.
+// scraper queries the scheduler as an administrator.
 func (c *container) scraper(t *testing.T) cluster.Scraper {
 	t.Helper()
 	return cluster.NewScraper("https://"+c.ports[10259], cluster.Plane(t).RESTConfig().BearerToken)
 }
 
-// flag returns what a container's flag is set to.
+// flag returns the value of a container's flag.
 func flag(t *testing.T, c *container, name string) string {
 	t.Helper()
 	for _, arg := range c.Args {
@@ -219,13 +218,13 @@ func flag(t *testing.T, c *container, name string) string {
 	return ""
 }
 
-// renumber gives a target another port.
+// renumber replaces the port of a target.
 func renumber(t *testing.T, target, port string) string {
 	t.Helper()
 	return target[:strings.LastIndexByte(target, ':')+1] + port
 }
 
-// lead returns the scheduler that leads.
+// lead returns the leading scheduler.
 func lead(t *testing.T, schedulers []*container) (found *container) {
 	t.Helper()
 	cluster.Eventually(t, "a leader", func() (bool, any) {
@@ -239,7 +238,7 @@ func lead(t *testing.T, schedulers []*container) (found *container) {
 	return found
 }
 
-// push tells the aggregator a model as the node's agent does.
+// push sends the aggregator a model as the node's agent does.
 func push(t *testing.T, aggregator, a *container, node string) {
 	t.Helper()
 	model, err := svd.Update(svd.Model{}, [][]float64{{.5, .2}, {.4, .1}}, svd.Options{})
@@ -263,32 +262,30 @@ func push(t *testing.T, aggregator, a *container, node string) {
 	})
 }
 
-// judge holds what the API server was asked in the accounts' names against the
-// rules that the objects give them.
+// judge compares the accounts' requests to the API server with the rules that the objects give them.
 func judge(t *testing.T, s server, objects []*unstructured.Unstructured) {
 	t.Helper()
 	grants := grantsOf(t, s, objects)
 	if len(grants) == 0 {
-		t.Fatal("the manifests give nobody any right")
+		t.Fatal("the manifests grant no permission")
 	}
 	cluster.Eventually(t, "every right of the manifests is used", func() (bool, any) {
-		idle := idle(grants, audited.asked())
+		idle := idle(grants, audited.requested())
 		return len(idle) == 0, strings.Join(idle, "\n")
 	})
-	asked := audited.asked()
+	requested := audited.requested()
 	for _, account := range slices.Sorted(maps.Keys(grants)) {
-		for _, r := range asked[account] {
+		for _, r := range requested[account] {
 			if !covered(grants[account], []request{r}) {
-				t.Errorf("%s asked for %s, which none of its bindings gives", account, r)
+				t.Errorf("%s: got request %s, which none of its bindings allows", account, r)
 			}
 		}
-		t.Logf("%s: %d kinds of requests", account, len(asked[account]))
+		t.Logf("%s: %d kinds of requests", account, len(requested[account]))
 	}
 }
 
-// begin installs the objects anew: without what an earlier test has left in them,
-// and without what was asked before. At its end, however it ends, the test fails
-// for each request that the API server refused to one of our accounts.
+// begin installs the objects again, without leftovers of an earlier test and with an empty audit log.
+// At its end, the test fails for each request of our accounts that the API server refused.
 func (s server) begin(t *testing.T, client kubernetes.Interface, objects []*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range objects {
@@ -304,17 +301,17 @@ func (s server) begin(t *testing.T, client kubernetes.Interface, objects []*unst
 	s.waitGranted(t, client, objects)
 	audited.forget()
 	t.Cleanup(func() {
-		for account, requests := range audited.asked() {
+		for account, requests := range audited.requested() {
 			for _, r := range requests {
 				if strings.HasPrefix(account, "system:serviceaccount:spazio-") && r.code == http.StatusForbidden {
-					t.Errorf("%s was refused %s", account, r)
+					t.Errorf("%s: got refused request %s", account, r)
 				}
 			}
 		}
 	})
 }
 
-// waitGranted waits for the authorizer, which follows roles a moment later.
+// waitGranted waits for the authorizer, which follows roles with a delay.
 func (s server) waitGranted(t *testing.T, client kubernetes.Interface, objects []*unstructured.Unstructured) {
 	t.Helper()
 	for account, given := range grantsOf(t, s, objects) {
@@ -345,17 +342,16 @@ func waitFor(t *testing.T, client kubernetes.Interface, account string, g grant)
 	}
 }
 
-// grant is what a binding gives: its rules, in one namespace or, if that is empty,
-// everywhere.
+// grant is what a binding allows: its rules, in one namespace or, if that is empty, everywhere.
 type grant struct {
 	binding, namespace string
 	rules              []rbacv1.PolicyRule
-	// whole says that the role is Kubernetes' own, and ours only the binding;
-	// everybodys, that even that is not.
+	// whole means that the role is Kubernetes' own, and ours only the binding; everybodys, that the
+	// binding is Kubernetes' own, too.
 	whole, everybodys bool
 }
 
-// grantsOf returns what the objects' bindings give, by account.
+// grantsOf returns what the objects' bindings allow, by account.
 func grantsOf(t *testing.T, s server, objects []*unstructured.Unstructured) map[string][]grant {
 	t.Helper()
 	roles := map[string][]rbacv1.PolicyRule{}
@@ -393,9 +389,9 @@ func grantsOf(t *testing.T, s server, objects []*unstructured.Unstructured) map[
 	return grants
 }
 
-// idle names the rules of each account without which all that it asked for would
-// still be granted: verb by verb, resource by resource, name by name.
-func idle(grants map[string][]grant, asked map[string][]request) (found []string) {
+// idle returns each account's unneeded rules, without which all its requests would still be allowed:
+// verb by verb, resource by resource, name by name.
+func idle(grants map[string][]grant, requested map[string][]request) (found []string) {
 	for account, given := range grants {
 		for i, g := range given {
 			if g.everybodys {
@@ -403,7 +399,7 @@ func idle(grants map[string][]grant, asked map[string][]request) (found []string
 			}
 			if g.whole {
 				less := slices.Delete(slices.Clone(given), i, i+1)
-				if covered(less, asked[account]) {
+				if covered(less, requested[account]) {
 					found = append(found, account+" needs no binding "+g.binding)
 				}
 				continue
@@ -415,7 +411,7 @@ func idle(grants map[string][]grant, asked map[string][]request) (found []string
 			for j, part := range parts {
 				less := slices.Clone(given)
 				less[i].rules = slices.Delete(slices.Clone(parts), j, j+1)
-				if covered(less, asked[account]) {
+				if covered(less, requested[account]) {
 					found = append(found, fmt.Sprintf("%s, %s: nothing asks for %v %v/%v %v", account, g.binding, part.Verbs, part.APIGroups, part.Resources, part.ResourceNames))
 				}
 			}
@@ -425,8 +421,7 @@ func idle(grants map[string][]grant, asked map[string][]request) (found []string
 	return found
 }
 
-// breakdown takes a rule apart, which validation.BreakdownRule does as far as
-// resources.
+// breakdown splits a rule, which validation.BreakdownRule does only down to resources.
 func breakdown(rule rbacv1.PolicyRule) (parts []rbacv1.PolicyRule) {
 	for _, part := range validation.BreakdownRule(rule) {
 		if len(part.ResourceNames) == 0 {
@@ -441,9 +436,9 @@ func breakdown(rule rbacv1.PolicyRule) (parts []rbacv1.PolicyRule) {
 	return parts
 }
 
-// covered says whether the grants give all that is asked for.
-func covered(grants []grant, asked []request) bool {
-	for _, r := range asked {
+// covered reports whether the grants allow all requests.
+func covered(grants []grant, requested []request) bool {
+	for _, r := range requested {
 		var rules []rbacv1.PolicyRule
 		for _, g := range grants {
 			if g.namespace == "" || g.namespace == r.namespace {

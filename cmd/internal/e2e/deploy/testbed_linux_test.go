@@ -27,7 +27,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// children are what runs jobs of the three kinds, by the field of the job.
+// children are the objects that run jobs of the three kinds, by the job's field.
 var children = map[string]schema.GroupVersionResource{
 	"jobSpec":   {Group: "batch", Version: "v1", Resource: "jobs"},
 	"sparkSpec": {Group: "sparkoperator.k8s.io", Version: "v1beta2", Resource: "sparkapplications"},
@@ -59,8 +59,8 @@ func (s server) object(t *testing.T, text string) {
 	s.install(t, []*unstructured.Unstructured{o})
 }
 
-// spazio-testbed needs its rights, and no others, from a Testbed's first placeholder through
-// jobs of each kind to its end.
+// spazio-testbed uses its permissions, and no others, from a Testbed's first placeholder through jobs
+// of each kind to its end.
 func TestRightsOfTestbeds(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	s, k := connect(t), kubelet{client}
@@ -70,7 +70,7 @@ func TestRightsOfTestbeds(t *testing.T) {
 	all := workloads(t, objects)
 	k.certificates(t, all)
 	program := k.place(t, find(t, all, "spazio-testbed"), "")
-	// As of an API server that does not stream what there is: reflectors list it then.
+	// As with an API server without streaming lists: reflectors list then.
 	program.Env = []string{"KUBE_FEATURE_WatchListClient=false"}
 	program.Args = append(program.Args, "--debug-listen=")
 	program.Start(t)
@@ -92,7 +92,7 @@ func TestRightsOfTestbeds(t *testing.T) {
 		cluster.Remove(t, client)
 	})
 	const head = "apiVersion: testbed.spazio-scheduler.github.io/v1alpha1\n"
-	// The namespace of the Schedulings is selected, for which namespaces are read.
+	// The Schedulings' namespace is matched by a selector, for which namespaces are read.
 	s.object(t, head+`kind: Testbed
 metadata: {name: lab, namespace: default}
 spec: {nodeLabel: example.com/lab, slotsPerNode: 3, resourcesPerSlot: {cpu: 1, memory: 1Gi}, allowedNamespaces: {from: Selector, selector: {matchLabels: {kubernetes.io/metadata.name: scheduling}}}}
@@ -130,21 +130,21 @@ spec: {nodeLabel: example.com/lab, slotsPerNode: 3, resourcesPerSlot: {cpu: 1, m
 			})
 		}
 	}
-	// At its end it lets the lease go.
+	// At its end it releases the lease.
 	program.Interrupt(t)
 	grants := grantsOf(t, s, slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetName() != "spazio-testbed" }))
-	asked := audited.asked()
-	for _, r := range asked[testbedAccount] {
+	requested := audited.requested()
+	for _, r := range requested[testbedAccount] {
 		if !covered(grants[testbedAccount], []request{r}) {
-			t.Errorf("it asked for %s, which none of its bindings gives", r)
+			t.Errorf("got request %s, which none of its bindings allows", r)
 		}
 	}
-	if found := slices.DeleteFunc(idle(grants, asked), rarely); len(found) > 0 {
-		t.Errorf("rights are not used:\n%s", strings.Join(found, "\n"))
+	if found := slices.DeleteFunc(idle(grants, requested), rarely); len(found) > 0 {
+		t.Errorf("got unused permissions:\n%s", strings.Join(found, "\n"))
 	}
 }
 
-// ask creates a scheduling by the interface, as a program with the role for that.
+// ask creates a scheduling through the interface, as a program with the role for that.
 func ask(t *testing.T, client kubernetes.Interface, program *container, namespace, body string) {
 	t.Helper()
 	const name = "asker"
@@ -154,7 +154,7 @@ func ask(t *testing.T, client kubernetes.Interface, program *container, namespac
 	}
 	user := "system:serviceaccount:" + namespace + ":" + name
 	bind(t, client, "spazio-external-scheduler", user, namespace)
-	cluster.Eventually(t, "the right is known", func() (bool, any) { // what is refused is remembered
+	cluster.Eventually(t, "the right is known", func() (bool, any) { // refusals are cached
 		allowed, err := may(t, client, user, namespace, ours("schedulings"), "create")
 		return allowed, err
 	})
@@ -188,8 +188,8 @@ func ask(t *testing.T, client kubernetes.Interface, program *container, namespac
 	})
 }
 
-// rarely says that a right is for what does not happen here: that somebody else has made
-// what a job runs, and that reports of who leads are of the other group.
+// rarely reports whether a permission is for a case that does not occur here: another author created
+// what a job runs, or leader events are of the other group.
 func rarely(idle string) bool {
 	for _, right := range []string{"[get] [batch]/[jobs]", "[get] [sparkoperator.k8s.io]/[sparkapplications]", "[get] [flink.apache.org]/[flinkdeployments]", "/[events]"} {
 		if strings.Contains(idle, right) {
@@ -199,7 +199,7 @@ func rarely(idle string) bool {
 	return false
 }
 
-// bindPlaceholders does what the scheduler and a kubelet would, until so many placeholders run.
+// bindPlaceholders acts as the scheduler and a kubelet, until so many placeholders run.
 func bindPlaceholders(t *testing.T, client kubernetes.Interface, want int) {
 	t.Helper()
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
@@ -223,7 +223,7 @@ func bindPlaceholders(t *testing.T, client kubernetes.Interface, want int) {
 	})
 }
 
-// end says of the application of a job, once it is there, that it has succeeded.
+// end marks a job's application, once it exists, as succeeded.
 func (s server) end(t *testing.T, client kubernetes.Interface, field string) {
 	t.Helper()
 	of := s.Resource(children[field]).Namespace(metav1.NamespaceDefault)

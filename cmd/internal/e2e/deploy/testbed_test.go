@@ -31,10 +31,10 @@ const (
 
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
-// ours are the kinds of test beds with a group.
+// ours returns the resource of test beds with its group.
 func ours(resource string) string { return resource + "." + v1alpha1.GroupVersion.Group }
 
-// roles are the verbs that each role gives, by resource and group; all else it does not.
+// roles are the verbs that each role allows, by resource and group; it allows no others.
 var testbedRoles = map[string]map[string]string{
 	"spazio-testbed": {
 		ours("testbeds"): "get list watch update", ours("testbeds/status"): "update",
@@ -61,14 +61,13 @@ var testbedRoles = map[string]map[string]string{
 	},
 }
 
-// beyond are resources that none of the roles is about.
+// beyond are resources that no role covers.
 var beyond = []string{
 	"secrets.", "configmaps.", "serviceaccounts.", "pods/exec.", "pods/binding.", "pods/status.", "nodes/status.", "leases.coordination.k8s.io",
 	"roles.rbac.authorization.k8s.io", "resourcequotas.", "deployments.apps", "tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io",
 }
 
-// Each role gives what it is to and nothing more, verb by verb, by word of the API
-// server's authorizer.
+// Each role allows what it should and nothing more, verb by verb, by the API server's authorizer.
 func TestTestbedRoles(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	s := connect(t)
@@ -98,7 +97,7 @@ func TestTestbedRoles(t *testing.T) {
 			}
 		})
 	}
-	// The accounts have them, and people have theirs where they are bound alone.
+	// The accounts have them everywhere, and people only where they are bound.
 	for account, resource := range map[string]string{testbedAccount: ours("testbeds"), schedulerAccount: ours("batchjobs")} {
 		cluster.Eventually(t, account+" has its role", func() (bool, any) {
 			allowed, err := may(t, client, account, "somewhere", resource, "list")
@@ -111,7 +110,7 @@ func TestTestbedRoles(t *testing.T) {
 		return here, err
 	})
 	if there, err := may(t, client, "here-alone", "somewhere", ours("testbeds"), "create"); there || err != nil {
-		t.Errorf("a role of one namespace is good in another: %v", err)
+		t.Errorf("a role of one namespace is valid in another: %v", err)
 	}
 }
 
@@ -138,7 +137,7 @@ func bind(t *testing.T, client kubernetes.Interface, role, user, namespace strin
 	}
 }
 
-// may asks the authorizer about RESOURCE[/SUBRESOURCE].GROUP.
+// may queries the authorizer about RESOURCE[/SUBRESOURCE].GROUP.
 func may(t *testing.T, client kubernetes.Interface, user, namespace, resource, verb string) (bool, error) {
 	t.Helper()
 	resource, group, _ := strings.Cut(resource, ".")
@@ -152,7 +151,7 @@ func may(t *testing.T, client kubernetes.Interface, user, namespace, resource, v
 	return got.Status.Allowed, nil
 }
 
-// as are clients of somebody else.
+// as returns clients of another user.
 func as(t *testing.T, user string) (dynamic.Interface, kubernetes.Interface) {
 	t.Helper()
 	config := cluster.Plane(t).RESTConfig()
@@ -169,7 +168,7 @@ func as(t *testing.T, user string) (dynamic.Interface, kubernetes.Interface) {
 	return untyped, client
 }
 
-// job is a BatchJob of a field's kind.
+// job returns a BatchJob of a field's kind.
 func job(name, field, spec string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{field: map[string]any{"note": spec}}}}
 	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("BatchJob"))
@@ -178,7 +177,7 @@ func job(name, field, spec string) *unstructured.Unstructured {
 	return o
 }
 
-// Who writes a BatchJob may create what it runs himself; who changes something else of
+// An author of a BatchJob must be allowed to create what it runs; a user who changes something else of
 // one need not.
 func TestBatchJobAuthors(t *testing.T) {
 	client, _ := cluster.Connect(t)
@@ -209,11 +208,11 @@ func TestBatchJobAuthors(t *testing.T) {
 		})
 	}
 	allowed(job("jobspec", "jobSpec", "first"))
-	// The right to create one kind is none to create another.
+	// Permission for one kind does not include another.
 	if _, err := jobs.Create(t.Context(), job("sparkspec", "sparkSpec", "x"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("a Spark application by who may create Jobs: %v", err)
+		t.Errorf("a user who may only create Jobs created a Spark application: %v", err)
 	}
-	// Another with no right to Jobs keeps data with one, and does not change what it runs.
+	// Another user without permission for Jobs stores data in one, and cannot change what it runs.
 	const other = "keeper"
 	bind(t, client, "spazio-testbed-author", other, metav1.NamespaceDefault)
 	theirs, _ := as(t, other)
@@ -227,14 +226,14 @@ func TestBatchJobAuthors(t *testing.T) {
 		return err == nil, err
 	})
 	if err := patch(`{"spec": {"jobSpec": {"note": "second"}}}`); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "spec.jobSpec: keeper must be") {
-		t.Errorf("what runs is changed by who may not create it: %v", err)
+		t.Errorf("a user changed what runs without permission to create it: %v", err)
 	}
 	if _, err := jobs.Patch(t.Context(), "jobspec", types.MergePatchType, []byte(`{"spec": {"jobSpec": {"note": "second"}}}`), metav1.PatchOptions{}); err != nil {
-		t.Errorf("the author changes what runs: %v", err)
+		t.Errorf("change by the author: got %v", err)
 	}
 }
 
-// give lets a user do all with a resource of the namespace default.
+// give allows a user everything with a resource of the namespace default.
 func give(t *testing.T, client kubernetes.Interface, user, group, resource string) {
 	t.Helper()
 	name := "test-" + user + "-" + strings.ReplaceAll(resource, "/", "-")
@@ -248,7 +247,7 @@ func give(t *testing.T, client kubernetes.Interface, user, group, resource strin
 	bind(t, client, name, user, metav1.NamespaceDefault)
 }
 
-// marked is a pod with labels and annotations of a pod in a slot.
+// marked returns a pod with labels and annotations of a pod in a slot.
 func marked(name, role, slot string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault, Labels: map[string]string{"app": "x"}},
@@ -263,8 +262,8 @@ func marked(name, role, slot string) *corev1.Pod {
 	return p
 }
 
-// That a pod is a placeholder, and which slot a pod is in, our accounts alone say: whoever may
-// do anything with pods does not.
+// Only our accounts may mark a pod as a placeholder, or set a pod's slot: a user who may do anything
+// else with pods may not.
 func TestSlotMarks(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	s := connect(t)
@@ -284,22 +283,22 @@ func TestSlotMarks(t *testing.T) {
 		return plain == nil && refusedMark(placeholder, "role=placeholder"), fmt.Sprint(plain, placeholder)
 	})
 	if _, err := pods.Create(t.Context(), marked("slot", v1alpha1.RoleSlot, "n/0"), dry); !refusedMark(err, "/slot is for") {
-		t.Errorf("a slot is said: %v", err)
+		t.Errorf("setting a slot: got %v", err)
 	}
-	// The workload's controllers make the pods of jobs: their role and no slot.
+	// The workload's controllers create the pods of jobs, with their role and no slot.
 	taken, err := pods.Create(t.Context(), marked("waiting", v1alpha1.RoleSlot, ""), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, sub := range []string{"", "status"} {
 		if _, err := pods.Patch(t.Context(), taken.Name, types.MergePatchType, fmt.Appendf(nil, `{"metadata": {"annotations": {%q: "n/0"}}}`, v1alpha1.AnnotationSlot), metav1.PatchOptions{}, parts(sub)...); !refusedMark(err, "/slot is for") {
-			t.Errorf("a slot is said by pods/%s: %v", sub, err)
+			t.Errorf("setting a slot through pods/%s: got %v", sub, err)
 		}
 		if _, err := pods.Patch(t.Context(), taken.Name, types.MergePatchType, fmt.Appendf(nil, `{"metadata": {"labels": {%q: "placeholder"}}}`, v1alpha1.LabelRole), metav1.PatchOptions{}, parts(sub)...); !refusedMark(err, "role=placeholder") {
-			t.Errorf("a pod is called a placeholder by pods/%s: %v", sub, err)
+			t.Errorf("marking a placeholder through pods/%s: got %v", sub, err)
 		}
 		if _, err := pods.Patch(t.Context(), taken.Name, types.MergePatchType, []byte(`{"metadata": {"labels": {"app": "y"}}}`), metav1.PatchOptions{}, parts(sub)...); err != nil {
-			t.Errorf("another label by pods/%s: %v", sub, err)
+			t.Errorf("another label through pods/%s: got %v", sub, err)
 		}
 	}
 	binding := func(pod string) *corev1.Binding {
@@ -309,11 +308,11 @@ func TestSlotMarks(t *testing.T) {
 		}
 	}
 	if err := pods.Bind(t.Context(), binding(taken.Name), metav1.CreateOptions{}); !refusedMark(err, "/slot is for") {
-		t.Errorf("a slot is said by a binding: %v", err)
+		t.Errorf("setting a slot by a binding: got %v", err)
 	}
-	// Our accounts: the scheduler's binding makes the annotation the pod's.
+	// Our accounts: the scheduler's binding sets the pod's annotation.
 	if err := scheduler.CoreV1().Pods(metav1.NamespaceDefault).Bind(t.Context(), binding(taken.Name), metav1.CreateOptions{}); err != nil {
-		t.Errorf("the scheduler binds into a slot: %v", err)
+		t.Errorf("binding into a slot by the scheduler: got %v", err)
 	}
 	bound, err := client.CoreV1().Pods(metav1.NamespaceDefault).Get(t.Context(), taken.Name, metav1.GetOptions{})
 	if err != nil || bound.Annotations[v1alpha1.AnnotationSlot] != "n/0" || bound.Spec.NodeName != "n" {
@@ -321,24 +320,24 @@ func TestSlotMarks(t *testing.T) {
 	}
 	placeholder, err := controller.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), marked("placeholder", v1alpha1.RolePlaceholder, "n/1"), metav1.CreateOptions{})
 	if err != nil {
-		t.Fatalf("spazio-testbed makes a placeholder: %v", err)
+		t.Fatalf("placeholder by spazio-testbed: got %v", err)
 	}
-	// Others go on to write a placeholder's status, as kubelets do, and take neither mark away.
+	// Others may still write a placeholder's status, as kubelets do, without removing either mark.
 	placeholder.Status.Phase = corev1.PodRunning
 	if _, err := pods.UpdateStatus(t.Context(), placeholder, metav1.UpdateOptions{}); err != nil {
 		t.Errorf("a placeholder's status: %v", err)
 	}
 	for _, text := range []string{fmt.Sprintf(`{"labels": {%q: null}}`, v1alpha1.LabelRole), fmt.Sprintf(`{"annotations": {%q: null}}`, v1alpha1.AnnotationSlot)} {
 		if _, err := pods.Patch(t.Context(), placeholder.Name, types.MergePatchType, []byte(`{"metadata": `+text+`}`), metav1.PatchOptions{}); !apierrors.IsForbidden(err) {
-			t.Errorf("a mark is taken away: %v", err)
+			t.Errorf("removing a mark: got %v", err)
 		}
 	}
 	if err := pods.Delete(t.Context(), placeholder.Name, metav1.DeleteOptions{}); err != nil {
-		t.Errorf("who may delete pods deletes a placeholder: %v", err)
+		t.Errorf("deletion of a placeholder by a user who may delete pods: got %v", err)
 	}
 }
 
-// parts is a subresource, if any.
+// parts returns a subresource, if any.
 func parts(sub string) []string {
 	if sub == "" {
 		return nil
@@ -350,7 +349,7 @@ func refusedMark(err error, mark string) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "spazio-slot-marks") && strings.Contains(err.Error(), mark)
 }
 
-// The API server takes every example as it is.
+// The API server accepts every example unchanged.
 func TestTestbedExamples(t *testing.T) {
 	s := connect(t)
 	s.install(t, variant(t, "testbed"))
@@ -363,7 +362,7 @@ func TestTestbedExamples(t *testing.T) {
 		for _, o := range cluster.ReadManifests(t, file) {
 			kinds[o.GetKind()] = true
 			if o.GetNamespace() != "" {
-				t.Errorf("%s is for whatever namespace", file)
+				t.Errorf("%s has no namespace", file)
 			}
 			o.SetNamespace(metav1.NamespaceDefault)
 			cluster.Eventually(t, filepath.Base(file)+" is taken", func() (bool, any) {
@@ -376,6 +375,6 @@ func TestTestbedExamples(t *testing.T) {
 		}
 	}
 	if want := map[string]bool{"Testbed": true, "BatchJob": true, "Scheduling": true, "ResourceQuota": true}; !maps.Equal(kinds, want) {
-		t.Errorf("examples of %v", kinds)
+		t.Errorf("got examples of %v", kinds)
 	}
 }

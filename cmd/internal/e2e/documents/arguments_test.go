@@ -23,9 +23,8 @@ import (
 	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 )
 
-// argumentsPage has a table of each plugin's arguments: names and kinds as package
-// plugin/config/v1 reads them, defaults as it sets them, meanings as plugin/config has them,
-// and bounds as its validation says them.
+// argumentsPage returns a table of each plugin's arguments: names and kinds as package plugin/config/v1
+// decodes them, its defaults, the meanings in plugin/config, and the bounds in its validation errors.
 func argumentsPage(t *testing.T) string {
 	var p page
 	p.title("Arguments of the scheduler's plugins")
@@ -47,7 +46,7 @@ func argumentsPage(t *testing.T) string {
 func arguments(t *testing.T, p *page, kind string, defaults reflect.Value, validate func(reflect.Value) error) {
 	p.line("## " + kind + "\n\n| argument | takes | default | bounds | meaning |\n| --- | --- | --- | --- | --- |")
 	meanings := fieldDocs(t, "plugin/config", kind)
-	names := map[string]string{} // in files, by those in Go
+	names := map[string]string{} // names in files, by those in Go
 	for i := range defaults.NumField() {
 		if name := jsonName(defaults.Type().Field(i)); name != "" {
 			names[defaults.Type().Field(i).Name] = name
@@ -92,7 +91,7 @@ func takes(t reflect.Type) string {
 	return map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "true or false", reflect.Float64: "number", reflect.Int32: "whole number"}[t.Kind()]
 }
 
-// shown is a value as a file has it, "" where it is empty.
+// shown returns a value as in a file, "" if it is empty.
 func shown(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case metav1.Duration:
@@ -106,24 +105,24 @@ func shown(v reflect.Value) string {
 	return fmt.Sprintf("`%v`", v)
 }
 
-// bounds is what the validation says of a field's worst values.
+// bounds returns the validation's text for a field's worst values.
 func bounds(defaults reflect.Value, i int, name string, validate func(reflect.Value) error) string {
-	var said []string
+	var output []string
 	for _, worst := range worstOf(defaults.Field(i).Type()) {
 		v := reflect.New(defaults.Type()).Elem()
 		v.Set(defaults)
 		v.Field(i).Set(reflect.ValueOf(worst))
 		for _, e := range fieldErrors(validate(v)) {
 			text := strings.TrimPrefix(e.Err.Error(), config.ErrInvalid.Error()+": ")
-			text, _, _ = strings.Cut(text, ": ") // what Kubernetes says of its names is long
+			text, _, _ = strings.Cut(text, ": ") // Kubernetes' text about names is long
 			text, _, _ = strings.Cut(text, " (e.g.")
 			text = strings.TrimPrefix(text, "must be ")
-			if e.Field == name && !slices.Contains(said, text) {
-				said = append(said, text)
+			if e.Field == name && !slices.Contains(output, text) {
+				output = append(output, text)
 			}
 		}
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(output, "; ")
 }
 
 func worstOf(t reflect.Type) []any {
@@ -144,7 +143,7 @@ func worstOf(t reflect.Type) []any {
 	return nil
 }
 
-// fieldErrors are those that an error joins.
+// fieldErrors returns the joined errors.
 func fieldErrors(err error) (errs []*field.Error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
@@ -159,7 +158,7 @@ func fieldErrors(err error) (errs []*field.Error) {
 	return errs
 }
 
-// fieldDocs are the comments of a type's fields.
+// fieldDocs returns the comments of a type's fields.
 func fieldDocs(t *testing.T, dir, name string) map[string]string {
 	t.Helper()
 	set := token.NewFileSet()

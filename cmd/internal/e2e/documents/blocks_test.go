@@ -12,19 +12,18 @@ import (
 	"testing"
 )
 
-// A block is commands that a document has a reader type, and what runs them, as the comment
-// right above says.
+// A block is a documented list of commands, and what runs them by the comment right above it.
 type block struct {
 	file   string
 	line   int
 	text   string
-	how    string // here, test, step, same or hand; empty if nothing says so
+	how    string // here, test, step, same or hand; empty without a comment
 	detail string // further flags, the test, the step, the document, the reason
 }
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
-// documents are the markdown files of the repository.
+// documents returns the markdown files of the repository.
 func documents(t *testing.T) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -50,14 +49,14 @@ func documents(t *testing.T) (files []string) {
 var (
 	fence  = regexp.MustCompile("^\\s*```(.*)$")
 	marked = regexp.MustCompile(`^\s*<!-- (run|by hand): (.*) -->$`)
-	// typed begins a line that a shell is to take.
+	// typed matches a line of shell input.
 	typed = regexp.MustCompile(`^\s{4,}(\$ )?([A-Z]+=\S+ )?(go (run|test|build|get|install)|kubectl|helm|curl|(\./)?spazio[a-z-]*|\.ci/[a-z]+|apt-get|cd|install|mkdir|systemctl|docker) \S`)
 )
 
-// shells are how blocks of commands are called that are not called sh.
+// shells are the other languages of blocks with commands, besides sh.
 var shells = []string{"", "bash", "console", "shell"}
 
-// parse returns a document's blocks of commands, its lines in other blocks that a shell would take,
+// parse returns a document's blocks of commands, its lines in other blocks that look like shell input,
 // and its text outside of blocks.
 func parse(file, text string) (blocks []block, stray []string, prose string) {
 	var in *block
@@ -88,7 +87,7 @@ func parse(file, text string) (blocks []block, stray []string, prose string) {
 	return blocks, stray, prose
 }
 
-// classify reads a comment; how is empty if it isn't one of those that block shows.
+// classify parses a comment; how is empty if it is none of the forms in doc.go.
 func classify(mark []string) (how, detail string) {
 	if mark == nil {
 		return "", ""
@@ -113,8 +112,8 @@ func classify(mark []string) (how, detail string) {
 	return "", ""
 }
 
-// Each block says what runs it, and that is there; all it names exists; and what a reader is to
-// type stands in such a block.
+// Each block has an existing runner; everything in it exists; and commands for the reader are always in
+// such a block.
 func TestBlocksAreRun(t *testing.T) {
 	count := map[string]int{}
 	for _, file := range documents(t) {
@@ -145,22 +144,22 @@ func TestBlocksAreRun(t *testing.T) {
 	t.Log(count)
 	for _, how := range []string{"here", "test", "step", "same", "hand"} {
 		if count[how] == 0 {
-			t.Errorf("no block is run by %s: how documents are read is out of date", how)
+			t.Errorf("no block is run by %s: the parser of documents is out of date", how)
 		}
 	}
 }
 
-// testOf names a test as comments do.
+// testOf matches the name of a test in comments.
 var testOf = regexp.MustCompile(`(Test\w+) of ([\w/]+)`)
 
-// runIn says whether a document has a block of these commands that somebody else than a person runs.
+// runIn reports whether a document has a block with these commands that is not run by hand.
 func runIn(t *testing.T, file, commands string) bool {
 	t.Helper()
 	blocks, _, _ := parse(file, read(t, filepath.Join(root, file)))
 	return slices.ContainsFunc(blocks, func(b block) bool { return b.text == commands && b.how != "hand" && b.how != "same" })
 }
 
-// runner says whether what is to run a block is there.
+// runner returns an error if a block's runner does not exist.
 func runner(b block) error {
 	for _, named := range testOf.FindAllStringSubmatch(b.detail, -1) { // also of what is done by hand
 		if functions, _ := source(named[2]); !functions[named[1]] {
@@ -176,8 +175,8 @@ func runner(b block) error {
 	return nil
 }
 
-// Blocks that are done in seconds a shell takes, none of their commands fails, and what they say fits a
-// terminal. They run in a directory that has of the repository what they read, and a tmp of its own.
+// Blocks that take seconds run in a shell, none of their commands fails, and their output fits a
+// terminal. They run in a directory with the parts of the repository that they read, and their own tmp.
 func TestBlocks(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Log("not run: there is no shell")
@@ -198,7 +197,7 @@ func TestBlocks(t *testing.T) {
 				if err != nil {
 					t.Errorf("%v\n%s\n%s", err, b.text, out)
 				}
-				if !strings.Contains(b.text+b.detail, "--wide") && !strings.Contains(b.detail, "yaml") { // else it is for machines
+				if !strings.Contains(b.text+b.detail, "--wide") && !strings.Contains(b.detail, "yaml") { // otherwise the output is for programs
 					narrow(t, b.text, string(out))
 				}
 			})
@@ -206,11 +205,11 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// furtherFlags is the environment variable with those that a document's comment adds.
+// furtherFlags is the environment variable with the flags that a document's comment adds.
 const furtherFlags = "SPAZIO_E2E_FLAGS"
 
-// commands makes a directory with our programs, each of which is the test's binary, a kubectl that has
-// ours as its plugin and knows the manifests, and a go that takes `go run ./cmd/NAME` for NAME.
+// commands creates a directory with our programs, each of which is the test's binary, a kubectl with
+// our plugin and the manifests' objects, and a go that runs NAME for `go run ./cmd/NAME`.
 func commands(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -236,8 +235,8 @@ exit 2
 	return dir
 }
 
-// scratch is a directory with those of docs, empty, for what commands write, and recordings; and in tmp
-// the digests of images that tools/images leaves, beside a directory for a release.
+// scratch creates a directory with empty ones as in docs, for the commands' output, and recordings; and
+// in tmp the digests of images from tools/images, and a directory for a release.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -276,13 +275,13 @@ func scratch(t *testing.T) string {
 
 var (
 	span = regexp.MustCompile("`([^`]+)`")
-	// optional is what a text says may be given, or left out.
+	// optional matches what a text marks as optional.
 	optional = regexp.MustCompile(`\[[^\]]*\]`)
-	// inComment is a command in a comment on code.
+	// inComment matches a command in a code comment.
 	inComment = regexp.MustCompile(`(?m)^//\t((?:[A-Z]+=\S+ )?(?:go (?:run|test)|kubectl spazio|(?:\./)?spazio(?:-[a-z]+)*|\.ci/run) \S.*(?:\\\n//\t.*)*)`)
 )
 
-// What text and comments on code name of our programs, their flags, tests and steps exists, too.
+// All programs, flags, tests and steps in text and code comments exist, too.
 func TestCommandsInText(t *testing.T) {
 	checked := 0
 	check := func(where, text string) {
@@ -293,7 +292,7 @@ func TestCommandsInText(t *testing.T) {
 		var c checker
 		for _, words := range simple(text) {
 			known, err := c.command(words)
-			if known && err != nil && !strings.Contains(err.Error(), "flag needs an argument") { // it only names the flag
+			if known && err != nil && !strings.Contains(err.Error(), "flag needs an argument") { // the text only names the flag
 				t.Errorf("%s: %s: %v", where, text, err)
 			}
 			if known {
@@ -326,12 +325,12 @@ func TestCommandsInText(t *testing.T) {
 		}
 	}
 	if checked < 100 {
-		t.Errorf("only %d commands found: how documents are read is out of date", checked)
+		t.Errorf("only %d commands found: the parser of documents is out of date", checked)
 	}
 	t.Log(checked, "commands")
 }
 
-// begins says whether a span of code is a command that is checked: one of ours, or of go.
+// begins reports whether a span of code is a command that is checked: one of ours, or of go.
 func begins(text string) bool {
 	words := simple(text)
 	if len(words) == 0 || len(words[0]) < 2 {
@@ -344,7 +343,7 @@ func begins(text string) bool {
 	return slices.Contains([]string{"go run", "go test", "kubectl spazio"}, first[0]+" "+first[1]) || first[0] == ".ci/run" || first[0] == "cd"
 }
 
-// How a document is read: what is a block of commands, what runs it, and what is stray.
+// TestParse checks what counts as a block of commands, as its runner, and as stray input.
 func TestParse(t *testing.T) {
 	text := "Text with `spazio top`.\n\n<!-- run: here, with --seeds 1 -->\n```sh\nspazio-lab simulate\n```\n\n" +
 		"<!-- by hand: it takes a week -->\n\n```sh\nspazio check\n```\n\n```\n$ go run .\n```\n\n    go test work\n    no command\n"
@@ -353,7 +352,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("blocks: %+v", blocks)
 	}
 	if blocks[1].how != "" { // the comment is not right above
-		t.Errorf("the second block is run by %q", blocks[1].how)
+		t.Errorf("second block: got runner %q", blocks[1].how)
 	}
 	if len(stray) != 2 || stray[0] != "F:15: $ go run ." || stray[1] != "F:18: go test work" {
 		t.Errorf("stray: %q", stray)

@@ -13,17 +13,17 @@ import (
 )
 
 // narrow fails for a line that a terminal would break.
-func narrow(t *testing.T, what, said string) {
+func narrow(t *testing.T, what, output string) {
 	t.Helper()
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		if line = strings.TrimRight(line, "\n"); text.Width(line) > text.Terminal {
 			t.Errorf("%s: %d columns: %s", strings.TrimSpace(what), text.Width(line), line)
 		}
 	}
 }
 
-// What each program says of itself, its commands and what there is to choose from fits a terminal, but for
-// flags that are kube-scheduler's.
+// The help of each program, its commands and its lists of choices fits a terminal, except for
+// kube-scheduler's flags.
 func TestHelpFits(t *testing.T) {
 	defer func() { pflag.CommandLine = libraries }()
 	shown := 0
@@ -47,6 +47,6 @@ func TestHelpFits(t *testing.T) {
 	show("spazio-lab", "simulate", "--list")
 	show("spazio-lab", "figures", "--list")
 	if shown < 30 {
-		t.Errorf("only %d were shown", shown)
+		t.Errorf("got only %d help texts", shown)
 	}
 }

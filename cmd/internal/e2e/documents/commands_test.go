@@ -22,21 +22,21 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 )
 
-// foreign are commands of others, whose flags are theirs to know.
+// foreign are foreign commands, whose flags are not checked.
 var foreign = []string{"apt-get", "benchstat", "cat", "cmp", "curl", "echo", "exit", "export", "grep", "helm", "install", "kubectl", "mkdir", "mount", "sh", "systemctl"}
 
-// placeholder is what a document writes where the reader is to write something, as DIR or …: no
-// program takes it as it stands.
+// placeholder matches a part of a command that the reader replaces, such as DIR or …: no program
+// accepts it literally.
 var placeholder = regexp.MustCompile(`…|\.\.\.$|^\$`)
 
-// unwritten is what a program says of a value that the reader is to write.
+// unwritten matches a program's error about a value that the reader is to write.
 var unwritten = regexp.MustCompile(`^invalid argument "[A-Z]+" for`)
 
-// A checker says what in a text's commands does not exist: programs, their commands and flags,
-// packages, tests, steps and files. It knows where cd has led.
+// A checker reports what in a text's commands does not exist: programs, their commands and flags,
+// packages, tests, steps and files. It tracks cd.
 type checker struct{ dir string }
 
-// command says whether it knows a simple command, and what is wrong with it.
+// command reports whether it supports a simple command, and what is wrong with it.
 func (c *checker) command(words []string) (known bool, err error) {
 	name, args := words[0], words[1:]
 	switch {
@@ -59,7 +59,7 @@ func (c *checker) command(words []string) (known bool, err error) {
 	return slices.Contains(foreign, name), errors.Join(c.files(args), role(args))
 }
 
-// role refuses roles of ours that no manifest has.
+// role refuses unknown roles of ours.
 func role(args []string) error {
 	for _, arg := range args {
 		name, ok := strings.CutPrefix(arg, "--clusterrole=spazio-")
@@ -92,7 +92,7 @@ func (c *checker) directory(path string) error {
 	return nil
 }
 
-// files refuses names of files in the tree that are not there.
+// files refuses missing files of the tree.
 func (c *checker) files(args []string) error {
 	for _, arg := range args {
 		for _, dir := range []string{"cmd/deploy/", "examples/", "docs/"} {
@@ -104,16 +104,15 @@ func (c *checker) files(args []string) error {
 	return nil
 }
 
-// parsed are programs' commands that lines were parsed by: flags keep what one has set, which
-// none of the others asks for.
+// parsed are programs' commands that earlier lines used: flags keep their values, on which no later
+// line depends.
 var parsed = map[string]*cobra.Command{}
 
-// ours parses arguments as the program does, up to its flags' values and the number of its
-// arguments.
+// ours parses arguments as the program does, down to its flags' values and the number of its arguments.
 func ours(name string, args []string) error {
 	if i := slices.IndexFunc(args, placeholder.MatchString); i >= 0 {
 		args = args[:i]
-		if i > 0 && strings.HasPrefix(args[i-1], "-") { // its flag is without a value now
+		if i > 0 && strings.HasPrefix(args[i-1], "-") { // its flag has no value
 			args = args[:i-1]
 		}
 	}
@@ -182,7 +181,7 @@ func (c *checker) goCommand(args []string) error {
 	return at.packages(packages, tests, own)
 }
 
-// goFlags are those of the go command that documents use, and whether a value follows.
+// goFlags are the go command's flags in documents, and whether a value follows.
 var goFlags = map[string]bool{
 	"C": true, "run": true, "bench": true, "fuzz": true, "fuzztime": true, "fuzzminimizetime": true, "count": true, "timeout": true, "tags": true, "benchtime": true,
 	"cpu": true, "cpuprofile": true, "p": true, "o": true, "parallel": true, "ldflags": true, "modfile": true, "buildvcs": false, "v": false,
@@ -207,10 +206,10 @@ func (c *checker) run(pkg string, args []string) error {
 	return c.flagsOf(dir, args)
 }
 
-// flagsOf holds the flags among arguments against those that a program's source declares.
+// flagsOf checks flags against those that a program's source declares.
 func (c *checker) flagsOf(dir string, args []string) error {
 	_, declared := source(dir)
-	if strings.HasPrefix(dir, "cmd/bench/") { // whose programs share some
+	if strings.HasPrefix(dir, "cmd/bench/") { // these programs share some
 		_, shared := source("cmd/bench")
 		maps.Copy(declared, shared)
 	}
@@ -229,8 +228,8 @@ func (c *checker) flagsOf(dir string, args []string) error {
 	return nil
 }
 
-// packages checks that directories are there, and in them what -run and -bench name and the
-// flags of the tests' own.
+// packages checks that directories exist, and in them the tests of -run and -bench and the tests' own
+// flags.
 func (c *checker) packages(names, tests, own []string) error {
 	if len(names) == 0 {
 		names = []string{"."}
@@ -265,7 +264,7 @@ func (c *checker) packages(names, tests, own []string) error {
 	return nil
 }
 
-// named says which part of a -run or -bench pattern matches nothing.
+// named returns an error for a part of a -run or -bench pattern that matches nothing.
 func named(pattern string, functions map[string]bool) error {
 	if slices.Contains([]string{"^$", ".", "xxx", "^FuzzX$"}, pattern) || placeholder.MatchString(pattern) {
 		return nil
@@ -287,7 +286,7 @@ func named(pattern string, functions map[string]bool) error {
 	return nil
 }
 
-// below are a directory, and with /... at its end those below it.
+// below returns a directory, and with /... at its end those below it.
 func below(pattern string) []string {
 	dir, all := strings.CutSuffix(pattern, "/...")
 	if !all && pattern != "..." {
@@ -316,7 +315,7 @@ func source(dir string) (functions, flags map[string]bool) {
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
-			continue // another's to say
+			continue // another directory's
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -326,7 +325,7 @@ func source(dir string) (functions, flags map[string]bool) {
 				}
 			case *ast.CallExpr:
 				if f, ok := n.Fun.(*ast.SelectorExpr); ok && declares.MatchString(f.Sel.Name) {
-					for _, arg := range n.Args[:min(3, len(n.Args))] { // the name, after what it is put into, before its short form
+					for _, arg := range n.Args[:min(3, len(n.Args))] { // the name, after its target and before its short form
 						if text, ok := arg.(*ast.BasicLit); ok && text.Kind == token.STRING {
 							s, _ := strconv.Unquote(text.Value)
 							flags[s] = true
@@ -359,7 +358,7 @@ func (c *checker) ci(name string, args []string) error {
 		steps[m[1]] = true
 	}
 	for _, arg := range args {
-		if strings.HasPrefix(arg, "-") { // a word that the script's last case knows
+		if strings.HasPrefix(arg, "-") { // a word in the script's last case
 			if !strings.Contains(string(text), "\n"+arg+") ") {
 				return fmt.Errorf(".ci/run knows no %s", arg)
 			}
@@ -372,7 +371,7 @@ func (c *checker) ci(name string, args []string) error {
 	return nil
 }
 
-// What a checker takes and refuses: of each kind one that is there and one that is not.
+// TestChecker checks what a checker accepts and refuses: of each kind an existing and a missing one.
 func TestChecker(t *testing.T) {
 	for line, want := range map[string]string{
 		"spazio top --watch":                                               "",

@@ -1,4 +1,4 @@
-// Package documents holds the tests of what pages tell a reader to type and to set.
+// Package documents holds the tests of the commands and settings in the documents.
 //
 // docs/configure is made from the programs' flags, the plugins' arguments, the chart's schema
 // and the list of metrics:

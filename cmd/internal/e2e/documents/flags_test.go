@@ -14,8 +14,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 
-// flagPages has a page of each program's flags. Those that only differ by name or a flag
-// from another are sections of its page.
+// flagPages returns a page of each program's flags. Programs that differ from another only by name or a
+// flag are sections of its page.
 func flagPages() map[string]string {
 	pages := map[string]string{}
 	for name := range programs {
@@ -38,16 +38,16 @@ func flagPages() map[string]string {
 	return pages
 }
 
-// upstream are the flags that a program has of kube-scheduler.
+// upstream returns the flags that a program inherits from kube-scheduler.
 func upstream(name string) *pflag.FlagSet {
 	if name != "spazio-scheduler" {
 		return nil
 	}
-	pflag.CommandLine = libraries // a program that ran may have left another
+	pflag.CommandLine = libraries // an earlier program may have left another
 	return app.NewSchedulerCommand().Flags()
 }
 
-// different are the flags that the other set has not, or with other words.
+// different returns the flags that the other set lacks, or has with another text.
 func different(set, other *pflag.FlagSet) (flags []*pflag.Flag) {
 	for _, f := range listed(set) {
 		if o := other.Lookup(f.Name); o == nil || o.Usage != f.Usage || o.DefValue != f.DefValue {
@@ -57,7 +57,7 @@ func different(set, other *pflag.FlagSet) (flags []*pflag.Flag) {
 	return flags
 }
 
-// listed are the set's flags that a person is told of, but for help and version.
+// listed returns the set's visible flags, without help and version.
 func listed(set *pflag.FlagSet) (flags []*pflag.Flag) {
 	set.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && f.Deprecated == "" && f.Name != "help" && f.Name != "version" {
@@ -67,8 +67,8 @@ func listed(set *pflag.FlagSet) (flags []*pflag.Flag) {
 	return flags
 }
 
-// commands writes of a command and those below it what they do, and their flags. theirs are
-// the flags of the program that it is made from, nil if it is made from none.
+// commands documents a command and its subcommands with their flags. theirs are the flags of the
+// program that it is made from, nil if there is none.
 func (p *page) commands(c *cobra.Command, theirs *pflag.FlagSet) {
 	if c.HasParent() {
 		p.line("## " + c.CommandPath() + "\n")
@@ -116,40 +116,40 @@ func (p *page) flags(flags []*pflag.Flag) {
 	p.line("")
 }
 
-// kinds are words for those whose names in pflag are not.
+// kinds maps pflag's type names to readable ones.
 var kinds = map[string]string{
 	"": "true or false", "float": "number", "floats": "list of numbers", "float64Slice": "list of numbers", "int": "whole number", "int32": "whole number",
 	"uint": "whole number", "ints": "list of whole numbers", "strings": "list", "stringArray": "string, repeatable",
 	"stringToString": "key=value, …", "float32": "number",
 }
 
-// said is how a help text names a default that the flag's value does not show.
-var said = regexp.MustCompile(` \(default:? ([^()]*)\)$`)
+// said matches a default in a help text that the flag's value does not show.
+var output = regexp.MustCompile(` \(default:? ([^()]*)\)$`)
 
-// standardOf returns a flag's default, as it is to be shown, and its usage without it.
+// standardOf returns a flag's displayed default, and its usage without it.
 func standardOf(f *pflag.Flag, usage string) (standard, rest string) {
-	if m := said.FindStringSubmatch(usage); m != nil {
+	if m := output.FindStringSubmatch(usage); m != nil {
 		return cell(m[1]), strings.TrimSuffix(usage, m[0])
 	}
 	switch {
 	case f.DefValue == "" || f.DefValue == "[]":
 		return "", usage
-	case strings.Contains(f.DefValue, " "): // words
+	case strings.Contains(f.DefValue, " "): // a text
 		return cell(f.DefValue), usage
 	}
 	return "`" + f.DefValue + "`", usage
 }
 
 var (
-	// unspoken is the default of a number or a time whose meaning is to be said.
+	// unspoken matches the default of a number or a time whose meaning needs a text.
 	unspoken = regexp.MustCompile(`^(|\[\]|0|0s)$`)
-	// spoken is how help texts say it.
+	// spoken matches such a text in a help.
 	spoken = regexp.MustCompile(`\b(needed|default|empty|none|without|0|only|alone|also|place of|if not|needs|repeated|repeatable)\b`)
-	// quantity is by what a help text says what a number counts.
+	// quantity matches the unit of a number in a help text.
 	quantity = regexp.MustCompile(`(?i)\b(seconds?|minutes?|cores?|pods?|nodes?|joules|watts|bytes|MiB|share|weight|port|seeds?|runs?|connections|workloads|requests?|writes|threads|niceness|Mbit/s|times?|multiplied|guests|slots|slices|pairs|users|tenths?|percent|lines|schemas|width|letters|virtual|hours?|how many|batches|beds?|jobs?|callers|watchers|MHz)\b`)
 )
 
-// unclear says what a flag's help leaves out, if anything.
+// unclear returns what a flag's help lacks, if anything.
 func unclear(f *pflag.Flag) string {
 	_, usage := pflag.UnquoteUsage(f)
 	switch kind := f.Value.Type(); {
@@ -163,10 +163,10 @@ func unclear(f *pflag.Flag) string {
 	return ""
 }
 
-// The help of each of our flags says what it is for, what a number counts, and what a default
-// means that shows nothing; and no default is one of this machine's.
+// The help of each of our flags has its purpose, the unit of a number, and the meaning of a default
+// that does not show it; and no default depends on the machine.
 func TestHelpIsClear(t *testing.T) {
-	defaults := map[string]string{} // on a machine of other processors
+	defaults := map[string]string{} // on a machine with other processors
 	processors := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(processors)
 	runtime.GOMAXPROCS(processors + 1)
@@ -180,7 +180,7 @@ func TestHelpIsClear(t *testing.T) {
 	runtime.GOMAXPROCS(processors)
 	for name := range programs {
 		if name == "kubectl-spazio" {
-			continue // is spazio
+			continue // same as spazio
 		}
 		theirs := upstream(name)
 		every(tree(name), func(c *cobra.Command) {
@@ -202,7 +202,7 @@ func TestHelpIsClear(t *testing.T) {
 	}
 }
 
-// every calls do for a command and all below it that a person is told of.
+// every calls do for a command and all its visible subcommands.
 func every(c *cobra.Command, do func(*cobra.Command)) {
 	do(c)
 	for _, child := range c.Commands() {
@@ -212,7 +212,7 @@ func every(c *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
-// The words that TestHelpIsClear looks for: it must be able to fail.
+// TestUnclear checks that TestHelpIsClear can fail.
 func TestUnclear(t *testing.T) {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	set.Int("a", 0, "")

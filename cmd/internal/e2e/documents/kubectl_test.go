@@ -14,12 +14,12 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 )
 
-// asKubectl is the environment variable that makes the test's binary as much of kubectl as the
-// blocks that run here use beside its plugin.
+// asKubectl is the environment variable that makes the test's binary act as the part of kubectl that
+// the blocks use, besides its plugin.
 const asKubectl = "SPAZIO_E2E_KUBECTL"
 
-// kubectl names what of our manifests' defaults a command is about, pods by what makes them. It
-// fails where that is nothing, which kubectl takes for an answer.
+// kubectl prints the objects of our default manifests that a command selects, pods by their owners. It
+// fails if there are none, while kubectl prints nothing.
 func kubectl(args []string, out io.Writer) error {
 	flags := pflag.NewFlagSet("kubectl", pflag.ContinueOnError)
 	namespace, selector := flags.StringP("namespace", "n", "default", ""), flags.StringP("selector", "l", "", "")
@@ -61,8 +61,8 @@ func kubectl(args []string, out io.Writer) error {
 	return nil
 }
 
-// asKind says whether an object is of a kind, or makes pods where these are asked for, and by
-// which labels.
+// asKind reports whether an object is of a kind, or creates pods if these are requested, and with which
+// labels.
 func asKind(o *unstructured.Unstructured, kind string) (labels.Set, bool) {
 	if kind != "pods" {
 		return o.GetLabels(), strings.ToLower(o.GetKind())+"s" == kind
@@ -75,7 +75,7 @@ func asKind(o *unstructured.Unstructured, kind string) (labels.Set, bool) {
 	return of, found
 }
 
-// What the manifests do not make is not found, under whatever name it is asked for.
+// Objects that the manifests do not create are not found, under any name.
 func TestKubectl(t *testing.T) {
 	for args, want := range map[string]string{
 		"-n spazio-system get pods -l app.kubernetes.io/name=spazio-scheduler": "pods: Deployment spazio-scheduler\n",

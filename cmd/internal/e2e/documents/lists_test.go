@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// schema is as much of a JSON schema as says what a chart's value may be.
+// schema is the part of a JSON schema that describes a chart's value.
 type schema struct {
 	Type        string
 	Description string
@@ -25,7 +25,7 @@ type schema struct {
 	Items       *schema
 }
 
-// chartPage has a table of the chart's values, as their schema and defaults say.
+// chartPage returns a table of the chart's values, from their schema and defaults.
 func chartPage(t *testing.T) string {
 	var s schema
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, "cmd/deploy/chart/values.schema.json"))), &s); err != nil {
@@ -42,7 +42,7 @@ func chartPage(t *testing.T) string {
 	return p.String()
 }
 
-// values writes a row for each value below a path that is no group of others.
+// values writes a row for each leaf value below a path.
 func values(t *testing.T, p *page, path string, s schema, standard any) {
 	if path != "" && s.Description == "" {
 		t.Errorf("chart value %s has no description", path)
@@ -57,7 +57,7 @@ func values(t *testing.T, p *page, path string, s schema, standard any) {
 	p.line(fmt.Sprintf("| `%s` | %s | %s | %s |", path, s.takes(), asJSON(t, standard), cell(s.Description)))
 }
 
-// takes says of which kind a value is, and which are allowed.
+// takes returns the kind of a value, or the allowed values.
 func (s schema) takes() string {
 	text := s.Type
 	if s.Enum != nil {
@@ -79,7 +79,7 @@ func (s schema) takes() string {
 	return text
 }
 
-// asJSON is a default, "" if there is none.
+// asJSON formats a default, "" if there is none.
 func asJSON(t *testing.T, value any) string {
 	t.Helper()
 	if value == nil || value == "" {
@@ -94,7 +94,7 @@ func asJSON(t *testing.T, value any) string {
 	return "`" + columns.Replace(strings.TrimSpace(text.String())) + "`"
 }
 
-// metricsPage has a table of the metrics that cmd/deploy/observe/metrics.json lists.
+// metricsPage returns a table of the metrics in cmd/deploy/observe/metrics.json.
 func metricsPage(t *testing.T) string {
 	var metrics map[string]struct {
 		Type, Help       string

@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/configure anew")
+var update = flag.Bool("update", false, "rewrite docs/configure")
 
 const notice = "<!-- Made by go test ./cmd/internal/e2e/documents -update: change what it is made from. -->\n"
 
-// A page is one of markdown.
+// A page is a markdown page.
 type page struct{ strings.Builder }
 
 func (p *page) line(text string) { p.WriteString(text + "\n") }
@@ -30,14 +30,14 @@ var (
 	columns = strings.NewReplacer("|", `\|`, "\n", " ")
 )
 
-// markdown is plain text with what markdown would take for its own kept as it is.
+// markdown escapes plain text for markdown.
 func markdown(text string) string { return escapes.Replace(strings.TrimSpace(text)) }
 
-// cell is plain text in a table.
+// cell escapes plain text for a table.
 func cell(text string) string { return columns.Replace(markdown(text)) }
 
-// The pages below docs/configure are those that the programs, the plugins' arguments, the
-// chart and the metrics make, and there are no others.
+// The pages below docs/configure are those generated from the programs, the plugins' arguments, the
+// chart and the metrics, and there are no others.
 func TestConfigure(t *testing.T) {
 	want := flagPages()
 	want["docs/configure/scheduler-arguments.md"] = argumentsPage(t)
@@ -56,12 +56,12 @@ func TestConfigure(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if diff := cmp.Diff(got[name], want[name]); diff != "" {
-			t.Errorf("%s is not what it is made from; go test ./cmd/internal/e2e/documents -update (-file +made):\n%s", name, diff)
+			t.Errorf("%s is out of date; go test ./cmd/internal/e2e/documents -update (-file +made):\n%s", name, diff)
 		}
 		delete(got, name)
 	}
 	for name := range got {
-		t.Errorf("%s is made from nothing", name)
+		t.Errorf("%s is not generated", name)
 	}
 }
 

@@ -32,7 +32,7 @@ import (
 // root is the repository.
 const root = "../../../.."
 
-// A program is one of cmd's: its tree of commands, and what its main calls.
+// A program is a program of cmd: its tree of commands, and what its main calls.
 type program struct {
 	command func() *cobra.Command
 	main    func(ctx context.Context, args []string, stdout, stderr io.Writer) int
@@ -55,7 +55,8 @@ var programs = map[string]program{
 	"spazio-testbed":     {testbedd.NewCommand, testbedd.Main},
 }
 
-// libraries has the flags that libraries declare for whatever program links them: some of cmd's put others in their
+// libraries has the flags that libraries declare in any program; some programs replace them, others
+// need them.
 // place, some need them.
 var libraries = pflag.CommandLine
 
@@ -66,7 +67,7 @@ func tree(name string) *cobra.Command {
 	return programs[name].command()
 }
 
-// asProgram is the environment variable that makes the test's binary the program that it names.
+// asProgram is the environment variable that makes the test's binary act as the program that it names.
 const asProgram = "SPAZIO_E2E_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -83,7 +84,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Every directory of cmd with a main is known here, by whose flags documents are held.
+// Every directory of cmd with a main is listed here, so that documents are checked against its flags.
 func TestProgramsAreAll(t *testing.T) {
 	mains, err := filepath.Glob(filepath.Join(root, "cmd/*/main.go"))
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Every program tells what it is and ends, whatever flags of their own the libraries have. Of
-// which Kubernetes a test's program is, the toolchain does not record.
-func TestProgramsTellTheirVersion(t *testing.T) {
+// Every program prints its version and exits, whatever flags the libraries declare. The toolchain does
+// not record the Kubernetes version of a test's program.
+func TestProgramsPrintTheirVersion(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -18,10 +18,10 @@ func TestProgramsTellTheirVersion(t *testing.T) {
 	for name := range programs {
 		cmd := exec.CommandContext(t.Context(), self, "--version")
 		cmd.Env = append(os.Environ(), asProgram+"="+name)
-		said, err := cmd.CombinedOutput()
+		output, err := cmd.CombinedOutput()
 		shown := strings.Replace(name, "kubectl-", "kubectl ", 1)
-		if want := " version (devel), " + runtime.Version() + "\n"; err != nil || string(said) != shown+want {
-			t.Errorf("%s: %v: %q, want %q", name, err, said, shown+want)
+		if want := " version (devel), " + runtime.Version() + "\n"; err != nil || string(output) != shown+want {
+			t.Errorf("%s: %v: %q, want %q", name, err, output, shown+want)
 		}
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// simple returns the simple commands of a shell's text, each as its words: what stands between
-// newlines, ;, &, | and their doubles. Quotes and backslashes are taken away, comments,
-// assignments before a command and redirections left out; variables stay as they are written. What
-// $() takes the output of is a command as well, and $ where it stands.
+// simple returns the simple commands of a shell text, each as its words: the text between newlines, ;,
+// &, | and their doubles. Quotes and backslashes are removed; comments, assignments before a command
+// and redirections are left out; variables stay as written. The command inside $() counts as well, and
+// its position has a $.
 func simple(text string) (commands [][]string) {
 	var words []string
 	var word strings.Builder
-	inWord, skip := false, false // skip: the word is where output goes
+	inWord, skip := false, false // skip: the word is a redirection's target
 	endWord := func() {
 		if inWord && !skip {
 			words = append(words, word.String())
@@ -60,7 +60,7 @@ func simple(text string) (commands [][]string) {
 			endCommand()
 		case c == '<' || c == '>':
 			if strings.Trim(word.String(), "0123456789") == "" {
-				word.Reset() // the number of what is redirected
+				word.Reset() // the number of a redirected descriptor
 				inWord = false
 			}
 			endWord()

@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// auditLog is what was written to the objects that the interface writes to, as the API
-// server tells it. Safe for concurrent use.
+// auditLog records the writes to the interface's objects, from the API server's audit. Safe for
+// concurrent use.
 type auditLog struct {
 	mu     sync.Mutex
 	writes []string
@@ -30,7 +30,7 @@ func (l *auditLog) add(e auditv1.Event) {
 	l.writes = append(l.writes, fmt.Sprintf("%s %s %s/%s by %s", e.Verb, e.ObjectRef.Resource, e.ObjectRef.Namespace, e.ObjectRef.Name, e.User.Username))
 }
 
-// of are the writes in a namespace by the account of spazio-testbed, but for those of its
+// of returns the writes in a namespace by the account of spazio-testbed, without those of its
 // controllers, which set finalizers before anything else is done.
 func (l *auditLog) of(namespace string) []string {
 	l.mu.Lock()

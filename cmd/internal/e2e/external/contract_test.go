@@ -14,8 +14,8 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// The program keeps to the contract of the interface, as a process of its own behind TLS
-// with the manifests' rights, in its own form and in the thesis's.
+// The program implements the contract of the interface, as a process behind TLS with the manifests'
+// permissions, in its own form and in the thesis's.
 func TestExternalContract(t *testing.T) {
 	r := newRig(t)
 	r.everywhere("admin", "spazio-external-scheduler")
@@ -60,7 +60,7 @@ func TestExternalContract(t *testing.T) {
 	program.Interrupt(t)
 }
 
-// trusting is a client that trusts a certificate.
+// trusting returns a client that trusts a certificate.
 func trusting(t *testing.T, file string) *http.Client {
 	t.Helper()
 	text, err := os.ReadFile(file)

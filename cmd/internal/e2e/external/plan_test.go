@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// planned are the rows of a plan, JOB:SLOT,SLOT of a job that starts and JOB? of one that
-// does not; slots without their node's name.
+// planned returns the rows of a plan, JOB:SLOT,SLOT for a job that starts and JOB? for one that does
+// not; slots without their node's name.
 func planned(r *rig, p wire.Plan) (rows []string) {
 	for _, row := range p.Plan {
 		mark := "?"
@@ -25,7 +25,7 @@ func planned(r *rig, p wire.Plan) (rows []string) {
 	return rows
 }
 
-// A plan is what then happens, with others' claims, locks and waiting in the way.
+// A plan predicts what then happens, with others' claims, locks and queues.
 func TestExternalPlan(t *testing.T) {
 	r := newRig(t)
 	base := r.serve().base
@@ -80,7 +80,7 @@ func TestExternalPlan(t *testing.T) {
 		return job + ":" + strings.ReplaceAll(strings.Join(slots, ","), r.namespace+"-bed-", "")
 	}
 
-	// On an empty testbed: entry i gets the i-th slot, and indices go round the nodes.
+	// On an empty testbed: entry i gets the i-th slot, and indices alternate between the nodes.
 	expect("a queue", plan(queue("x", "bed", "a", "b", "a", "c", "c")), "a:0/0,0/1", "b:1/0", "c?")
 	expect("strict", plan(placed("x", "", at("a", 1), at("b", 1), at("c", 0))), "a:1/0", "b?1/0", "c?0/0")
 	expect("relaxed", plan(placed("x", "Relaxed", at("a", 1), at("b", 1), at("c", 0))), "a:1/0", "b?1/0", "c:0/0")
@@ -90,7 +90,7 @@ func TestExternalPlan(t *testing.T) {
 	if got := held("a") + " " + held("b"); got != "a:0/0,0/1 b:1/0" {
 		t.Errorf("a plan said a:0/0,0/1 b:1/0, and there was %s", got)
 	}
-	// One slot is left, and a job of two waits: the slot is kept for it from those behind.
+	// One slot is left, and a job of two waits: the slot is kept for it from later jobs.
 	waits := queue("waits", "bed", "c", "c")
 	expect("one that has to wait", plan(waits), "c?")
 	create(waits)
@@ -111,7 +111,7 @@ func TestExternalPlan(t *testing.T) {
 	if got := held("d"); got != "d:1/1" {
 		t.Errorf("a plan said d:1/1, and there was %s", got)
 	}
-	// What is infeasible is said by the field, and as the condition says it.
+	// An infeasible request is reported by field, and as in the condition.
 	for _, test := range []struct {
 		s             wire.Scheduling
 		field, reason string
@@ -129,7 +129,7 @@ func TestExternalPlan(t *testing.T) {
 	}
 }
 
-// Of what a caller may not see a plan does not say whether it is there.
+// A plan does not reveal whether an object exists that the caller may not see.
 func TestExternalPlanHides(t *testing.T) {
 	r := newRig(t)
 	replica := r.serve()
@@ -164,7 +164,7 @@ func TestExternalPlanHides(t *testing.T) {
 	expect(queue("x", "bed", other+"/none"), "UnknownJob: there is no BatchJob "+other+"/none")
 	expect(queue("x", other+"/secret", "own"), "UnknownTestbed: there is no Testbed "+other+"/secret")
 	expect(queue("x", other+"/none", "own"), "UnknownTestbed: there is no Testbed "+other+"/none")
-	// Who may see it is told why he may not use it.
+	// A caller who may see it gets the reason why it may not be used.
 	r.bindOf(other, r.namespace, driver, "spazio-testbed-viewer")
 	expect(queue("x", "bed", other+"/secret"), "NotAllowed: the BatchJob "+other+"/secret does not admit Schedulings of namespace "+r.namespace)
 	expect(queue("x", other+"/secret", "own"), "NotAllowed: the Testbed "+other+"/secret does not admit Schedulings of namespace "+r.namespace)

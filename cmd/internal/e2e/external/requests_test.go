@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// endedToken is one that was good until its pod was deleted.
+// endedToken returns a token that was valid until its pod was deleted.
 func endedToken(r *rig) string {
 	r.Helper()
 	pod := &corev1.Pod{
@@ -46,8 +46,7 @@ func endedToken(r *rig) string {
 	return token
 }
 
-// What is refused is refused as it should be, by both forms of the interface, and nothing
-// of it is written.
+// Both forms of the interface refuse what they should, with the right status, and write nothing.
 func TestExternalRefusals(t *testing.T) {
 	r := newRig(t)
 	r.job(r.namespace, "job")
@@ -62,7 +61,7 @@ func TestExternalRefusals(t *testing.T) {
 		body                      any
 		header                    []string
 		status                    int
-		says                      string
+		wantText                  string
 	}{
 		{"no token", "", "POST", path, valid, nil, 401, "bearer token"},
 		{"no token to the thesis's paths", "", "POST", "/external/schedulings", seedBody, nil, 401, ""},
@@ -86,12 +85,12 @@ func TestExternalRefusals(t *testing.T) {
 	} {
 		c := r.as(replica.base, test.token)
 		status, answer, header := c.ask(test.method, test.path, test.body, test.header...)
-		if status != test.status || !strings.Contains(string(answer), test.says) {
-			t.Errorf("%s: %d, want %d with %q: %s", test.name, status, test.status, test.says, answer)
+		if status != test.status || !strings.Contains(string(answer), test.wantText) {
+			t.Errorf("%s: %d, want %d with %q: %s", test.name, status, test.status, test.wantText, answer)
 		}
 		var p wire.Problem
 		if err := json.Unmarshal(answer, &p); strings.HasPrefix(test.path, "/external/v1") && (err != nil || p.Status != status || header.Get("Content-Type") != wire.ProblemType) {
-			t.Errorf("%s: no problem: %s: %s", test.name, header.Get("Content-Type"), answer)
+			t.Errorf("%s: not a problem document: %s: %s", test.name, header.Get("Content-Type"), answer)
 		}
 	}
 	if writes := audited.of(r.namespace); len(slices.DeleteFunc(writes, func(w string) bool { return !strings.Contains(w, "schedulings") && !strings.HasPrefix(w, "update") })) > 0 {
@@ -99,12 +98,12 @@ func TestExternalRefusals(t *testing.T) {
 	}
 	var job v1alpha1.BatchJob
 	if err := r.objects.Get(t.Context(), client.ObjectKey{Namespace: r.namespace, Name: "job"}, &job); err != nil || job.Spec.ExternalScheduler != nil {
-		t.Errorf("the job's data is %v, %v", job.Spec.ExternalScheduler, err)
+		t.Errorf("got job data %v, %v", job.Spec.ExternalScheduler, err)
 	}
 }
 
-// A scheduling is created once, read where it was created at once, replaced at the version
-// that was read alone, and deleted.
+// A scheduling is created once, readable there at once, replaced only at the version that was read, and
+// deleted.
 func TestExternalSchedulings(t *testing.T) {
 	r := newRig(t)
 	c := r.as(r.serve().base, r.token(driver, ""))
@@ -120,7 +119,7 @@ func TestExternalSchedulings(t *testing.T) {
 		t.Errorf("made %+v: %s", made, diff)
 	}
 	if read := do[wire.Scheduling](c, 200, "GET", one, nil); read.UID != made.UID {
-		t.Errorf("read %+v at once", read)
+		t.Errorf("got %+v at once", read)
 	}
 	// Stored as kubectl shows it: names without the namespace that is its own anyway.
 	var stored v1alpha1.Scheduling
@@ -131,11 +130,11 @@ func TestExternalSchedulings(t *testing.T) {
 		t.Error(diff, stored.Spec.Testbed)
 	}
 	if again := do[wire.Scheduling](c, 200, "POST", path, body); again.UID != made.UID {
-		t.Errorf("the same once more: %+v", again)
+		t.Errorf("the same again: got %+v", again)
 	}
 	body.Priority = 8
 	do[wire.Problem](c, 409, "POST", path, body)
-	// The controller has written its status meanwhile: the version is outdated by then.
+	// The controller has written its status meanwhile, so the version is outdated.
 	cluster.Eventually(t, "the controller has looked at it", func() (bool, any) {
 		read := do[wire.Scheduling](c, 200, "GET", one, nil)
 		return read.State == "Acquiring" && read.ResourceVersion != made.ResourceVersion, read
@@ -146,17 +145,17 @@ func TestExternalSchedulings(t *testing.T) {
 	if replaced.Priority != 8 || replaced.Author != made.Author {
 		t.Errorf("replaced %+v", replaced)
 	}
-	// What only the API server knows is told by the fields of what was sent.
+	// Errors that only the API server detects name the fields of the request.
 	other := body
 	other.Testbed = "another"
 	p := do[wire.Problem](c, 422, "PUT", one, other)
 	if len(p.Causes) != 1 || p.Causes[0].Field != "testbed" || !strings.Contains(p.Causes[0].Message, "must not change") {
-		t.Errorf("another testbed: %+v", p)
+		t.Errorf("another testbed: got %+v", p)
 	}
 	slots := wire.Scheduling{SchedulingSpec: wire.SchedulingSpec{Testbed: "bed", Slots: &wire.SlotBased{Jobs: []wire.SlotJob{{Job: "a", Slots: []slot.Ref{{Index: 1}}}}}}}
 	p = do[wire.Problem](c, 422, "PUT", one, slots)
 	if len(p.Causes) != 1 || strings.Contains(fmt.Sprint(p), "Based") || !strings.Contains(p.Causes[0].Message, "a queue stays a queue") {
-		t.Errorf("slots in a queue's place: %+v", p)
+		t.Errorf("slots instead of a queue: got %+v", p)
 	}
 	do[wire.Problem](c, 412, "DELETE", one, nil, "If-Match", `"`+made.ResourceVersion+`"`)
 	do[json.RawMessage](c, 204, "DELETE", one, nil)
@@ -166,8 +165,7 @@ func TestExternalSchedulings(t *testing.T) {
 	})
 }
 
-// What outside programs keep in a job is theirs, and of many who write at once each has
-// written.
+// Outside programs own the data that they store in a job, and of many concurrent writes none is lost.
 func TestExternalData(t *testing.T) {
 	r := newRig(t)
 	r.job(r.namespace, "job")
@@ -198,12 +196,12 @@ func TestExternalData(t *testing.T) {
 		Writers map[string]int
 	}
 	if err := json.Unmarshal(job.External, &data); err != nil || len(data.Writers) != 8 || data.Matrix["a"] != 1.5 {
-		t.Errorf("all have written, and: %s, %v", job.External, err)
+		t.Errorf("after all writes: got %s, %v", job.External, err)
 	}
 	if do[wire.Job](c, 200, "PATCH", path, map[string]any{"writers": nil}, "Content-Type", "application/merge-patch+json"); t.Failed() {
 		return
 	}
-	// The rest of the job is not the interface's to write.
+	// The interface may not write the rest of the job.
 	var stored v1alpha1.BatchJob
 	if err := r.objects.Get(context.Background(), client.ObjectKey{Namespace: r.namespace, Name: "job"}, &stored); err != nil || stored.Spec.JobSpec == nil {
 		t.Error(stored.Spec, err)

@@ -43,8 +43,8 @@ import (
 const (
 	system         = "spazio-system"
 	programAccount = "system:serviceaccount:spazio-system:spazio-testbed"
-	// driver has the role of an external scheduler in its rig's namespace, viewer that of a
-	// viewer, and nobody none.
+	// driver has the role of an external scheduler in its rig's namespace, viewer that of a viewer, and
+	// nobody none.
 	driver, viewer, nobody = "driver", "viewer", "nobody"
 )
 
@@ -76,7 +76,7 @@ type rig struct {
 	plain     kubernetes.Interface
 	objects   client.Client
 	namespace string
-	// program leads spazio-testbed to the API server, with the rights of the manifests.
+	// program connects spazio-testbed to the API server, with the manifests' permissions.
 	program string
 }
 
@@ -114,7 +114,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// newNamespace makes a namespace with the callers.
+// newNamespace creates a namespace with the callers.
 func (r *rig) newNamespace() string {
 	r.Helper()
 	made, err := r.plain.CoreV1().Namespaces().Create(r.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "external-"}}, metav1.CreateOptions{})
@@ -173,7 +173,7 @@ func (r *rig) everywhere(account, role string) {
 	r.waitMay("system:serviceaccount:"+r.namespace+":"+account, "list", "schedulings")
 }
 
-// waitMayIn waits for the authorizer, which follows roles a moment later.
+// waitMayIn waits for the authorizer, which follows roles with a delay.
 func (r *rig) waitMayIn(namespace, user, verb, resource string) {
 	r.Helper()
 	cluster.Eventually(r.T, user+" may "+verb+" "+resource, func() (bool, any) {
@@ -185,7 +185,7 @@ func (r *rig) waitMayIn(namespace, user, verb, resource string) {
 	})
 }
 
-// token is one of an account of the rig's namespace; audience "" is the interface's.
+// token returns a token of an account of the rig's namespace; audience "" is the interface's.
 func (r *rig) token(account, audience string, edit ...func(*authenticationv1.TokenRequestSpec)) string {
 	r.Helper()
 	if audience == "" {
@@ -209,7 +209,7 @@ type replica struct {
 	stop func() // waits for the end
 }
 
-// watchers is how many clients it says that watch.
+// watchers returns its number of watching clients.
 func (p *replica) watchers(t *testing.T) float64 {
 	t.Helper()
 	families, err := p.Registry().Gather()
@@ -232,7 +232,7 @@ func (r *rig) serve(edit ...func(*service.Config)) *replica {
 		Kubeconfig: r.program, LeaderElect: true, LeaseNamespace: system,
 		External: service.External{
 			Listen: "127.0.0.1:0", SeedPaths: true, DefaultNamespace: r.namespace, Review: time.Second,
-			Limits: server.Limits{Rate: 1e6, Burst: 1e6}, // tests ask as fast as they can
+			Limits: server.Limits{Rate: 1e6, Burst: 1e6}, // tests send requests as fast as they can
 			Watch:  server.WatchConfig{Recheck: 500 * time.Millisecond, Bookmark: 500 * time.Millisecond},
 		},
 	}
@@ -262,7 +262,7 @@ func (r *rig) serve(edit ...func(*service.Config)) *replica {
 	return &replica{Service: s, base: "http://" + s.ExternalAddr().String(), stop: stop}
 }
 
-// caller asks a replica with a token.
+// caller sends requests to a replica with a token.
 type caller struct {
 	*rig
 	base, token string
@@ -273,7 +273,7 @@ func (r *rig) as(base, token string) *caller {
 	return &caller{rig: r, base: base, token: token, http: http.DefaultClient}
 }
 
-// ask returns the answer to a request; body is JSON, or sent as it is if it is a string.
+// ask returns the answer to a request; body is encoded as JSON, or sent unchanged if it is a string.
 func (c *caller) ask(method, path string, body any, header ...string) (status int, answer []byte, h http.Header) {
 	c.Helper()
 	var reader io.Reader
@@ -312,7 +312,7 @@ func (c *caller) ask(method, path string, body any, header ...string) (status in
 	return response.StatusCode, answer, response.Header
 }
 
-// do is ask of what must have an answer of a status; it reads the answer into a value.
+// do sends a request that must have an answer with a status, and decodes the answer.
 func do[T any](c *caller, want int, method, path string, body any, header ...string) (out T) {
 	c.Helper()
 	status, answer, _ := c.ask(method, path, body, header...)
@@ -327,12 +327,12 @@ func do[T any](c *caller, want int, method, path string, body any, header ...str
 	return out
 }
 
-// in is a path of a namespace's objects.
+// in returns the path of a namespace's objects.
 func in(namespace string, parts ...string) string {
 	return "/external/v1/namespaces/" + namespace + "/" + strings.Join(parts, "/")
 }
 
-// testbed makes a Testbed of so many slots on nodes of its own, and its placeholders be bound.
+// testbed creates a Testbed of so many slots on nodes of its own, and binds its placeholders.
 func (r *rig) testbed(name string, nodes, slots int, edit ...func(*v1alpha1.Testbed)) {
 	r.Helper()
 	label := "example.com/" + r.namespace + "-" + name
@@ -357,7 +357,7 @@ func (r *rig) testbed(name string, nodes, slots int, edit ...func(*v1alpha1.Test
 	}
 }
 
-// bindPlaceholders does what the scheduler would, until so many placeholders of a namespace are bound.
+// bindPlaceholders acts as the scheduler, until so many placeholders of a namespace are bound.
 func (r *rig) bindPlaceholders(want int) {
 	r.Helper()
 	pods := r.plain.CoreV1().Pods(r.namespace)
@@ -381,7 +381,7 @@ func (r *rig) bindPlaceholders(want int) {
 	})
 }
 
-// job makes a BatchJob.
+// job creates a BatchJob.
 func (r *rig) job(namespace, name string, edit ...func(*v1alpha1.BatchJobSpec)) {
 	r.Helper()
 	j := &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
@@ -394,7 +394,7 @@ func (r *rig) job(namespace, name string, edit ...func(*v1alpha1.BatchJobSpec)) 
 	}
 }
 
-// queue is the body of a scheduling.
+// queue returns the body of a scheduling.
 func queue(name, testbed string, jobs ...string) wire.Scheduling {
 	return wire.Scheduling{Meta: wire.Meta{Name: name}, SchedulingSpec: wire.SchedulingSpec{Testbed: testbed, Queue: jobs}}
 }

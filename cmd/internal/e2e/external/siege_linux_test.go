@@ -15,9 +15,9 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
-// intrude opens so many connections from an address, says the same on each and leaves it open
-// until the returned function is called.
-func intrude(t *testing.T, target string, from netip.Addr, connections int, says string) (end func()) {
+// intrude opens so many connections from an address, sends the same on each and leaves it open until
+// the returned function is called.
+func intrude(t *testing.T, target string, from netip.Addr, connections int, wantText string) (end func()) {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0)), Timeout: time.Second}
 	var mu sync.Mutex
@@ -32,7 +32,7 @@ func intrude(t *testing.T, target string, from netip.Addr, connections int, says
 			if err != nil {
 				return // refused
 			}
-			_, _ = c.Write([]byte(says)) // it may have been closed already
+			_, _ = c.Write([]byte(wantText)) // it may have been closed already
 			mu.Lock()
 			defer mu.Unlock()
 			open = append(open, c)
@@ -46,10 +46,10 @@ func intrude(t *testing.T, target string, from netip.Addr, connections int, says
 	}
 }
 
-// TestStrangersTakeLittleOfTheInterface: while one address holds thousands of connections with
-// requests that never end, each new caller with a token is answered within 5 s, and the program's
+// TestUnauthenticatedCallersUseLittleOfTheInterface: while one address holds thousands of connections
+// with requests that never end, each new caller with a token is answered within 5 s, and the program's
 // memory hardly grows.
-func TestStrangersTakeLittleOfTheInterface(t *testing.T) {
+func TestUnauthenticatedCallersUseLittleOfTheInterface(t *testing.T) {
 	const honest, patience, growth = 100, 5 * time.Second, 64 << 20
 	r := newRig(t)
 	token := r.token(driver, "")
@@ -88,10 +88,10 @@ func TestStrangersTakeLittleOfTheInterface(t *testing.T) {
 		return bytes
 	}
 	if err := ask(); err != nil {
-		t.Fatalf("before any stranger: %v", err)
+		t.Fatalf("before the attack: got error %v", err)
 	}
 	const head = "POST /external/v1/session HTTP/1.1\r\nHost: localhost\r\n"
-	for name, says := range map[string]string{
+	for name, wantText := range map[string]string{
 		"nothing":              "",
 		"half a header":        head + "X-Long: " + strings.Repeat("a", 60<<10),
 		"half a body":          head + "Content-Type: application/json\r\nContent-Length: 1048576\r\n\r\n" + strings.Repeat(" ", 512<<10),
@@ -99,7 +99,7 @@ func TestStrangersTakeLittleOfTheInterface(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := memory()
-			end := intrude(t, address, netip.MustParseAddr("127.0.0.66"), 4000, says)
+			end := intrude(t, address, netip.MustParseAddr("127.0.0.66"), 4000, wantText)
 			defer end()
 			most, slowest := before, time.Duration(0)
 			for i := range honest {

@@ -68,7 +68,7 @@ func (w *watch) subscribe(cursor string, kinds ...wire.Kind) {
 	}
 }
 
-// next is the next message, or how the watch ended.
+// next returns the next message, or how the watch ended.
 func (w *watch) next() (m wire.Message, err error) {
 	_, text, err := w.conn.Read(w.Context())
 	if err != nil {
@@ -77,7 +77,7 @@ func (w *watch) next() (m wire.Message, err error) {
 	return m, json.Unmarshal(text, &m)
 }
 
-// ended reads on until the watch ends, and returns how.
+// ended reads until the watch ends, and returns how.
 func (w *watch) ended() error {
 	for {
 		if _, err := w.next(); err != nil {
@@ -86,7 +86,7 @@ func (w *watch) ended() error {
 	}
 }
 
-// seen is what a client knows, and in which order it was told.
+// seen is a client's state, and the order of its messages.
 type seen struct {
 	objects map[string]wire.Meta // by kind and name
 	cursor  string
@@ -94,7 +94,7 @@ type seen struct {
 	faults  []string
 }
 
-// take takes in a message.
+// take processes a message.
 func (s *seen) take(m *wire.Message) {
 	if m.Type != wire.EventsMessage && m.Type != wire.Bookmark {
 		s.types = append(s.types, m.Type)
@@ -114,7 +114,7 @@ func (s *seen) take(m *wire.Message) {
 		case e.Type == wire.Added && known && before.UID == meta.UID, e.Type != wire.Added && !known:
 			s.faults = append(s.faults, fmt.Sprintf("%s of %s, known %v", e.Type, key, known))
 		case known && e.Type == wire.Modified && order <= 0:
-			s.faults = append(s.faults, fmt.Sprintf("%s is told at %s after %s", key, meta.ResourceVersion, before.ResourceVersion))
+			s.faults = append(s.faults, fmt.Sprintf("%s: got version %s after %s", key, meta.ResourceVersion, before.ResourceVersion))
 		}
 		s.objects[key] = meta
 		if e.Type == wire.Deleted {
@@ -128,12 +128,12 @@ func (s *seen) take(m *wire.Message) {
 
 func metaOf(o wire.Object) (string, wire.Meta) {
 	var of struct{ wire.Meta }
-	_ = json.Unmarshal(o.Object, &of) // an empty name is noticed
+	_ = json.Unmarshal(o.Object, &of) // an empty name is detected
 	return string(o.Kind) + " " + of.Name, of.Meta
 }
 
-// A client of a replica that is killed goes on at another, which does not know its cursor: it is
-// sent a reset and a snapshot, and after that no object's state twice and none missing.
+// A client of a killed replica continues at another, which does not have its cursor: it gets a reset
+// and a snapshot, and after that no state of an object twice and none is missing.
 func TestExternalKilledReplica(t *testing.T) {
 	r := newRig(t)
 	r.job(r.namespace, "job")
@@ -155,7 +155,7 @@ func TestExternalKilledReplica(t *testing.T) {
 		return status == 200, string(answer)
 	})
 	path := in(r.namespace, "schedulings")
-	// change makes and deletes schedulings, and writes data, by the second replica.
+	// change creates and deletes schedulings, and writes data, through the second replica.
 	change := func(from, to int) {
 		t.Helper()
 		for i := from; i < to; i++ {
@@ -177,7 +177,7 @@ func TestExternalKilledReplica(t *testing.T) {
 		s.take(&m)
 	}
 	first.Kill(t)
-	for { // what is on its way yet is taken in
+	for { // messages still in flight are processed
 		m, err := w.next()
 		if err != nil {
 			break
@@ -192,7 +192,7 @@ func TestExternalKilledReplica(t *testing.T) {
 	s.types = nil
 	again.subscribe(s.cursor, wire.Jobs, wire.Schedulings)
 	change(12, 14)
-	// What there is in the end, by word of the API server.
+	// want returns the final state in the API server.
 	want := func() map[string]string {
 		all := map[string]string{}
 		var jobs v1alpha1.BatchJobList
@@ -222,19 +222,20 @@ func TestExternalKilledReplica(t *testing.T) {
 	for !same() {
 		m, err := again.next()
 		if err != nil {
-			t.Fatalf("%v; known %v, there are %v", err, s.objects, want())
+			t.Fatalf("got %v; known %v, want %v", err, s.objects, want())
 		}
 		s.take(&m)
 	}
 	if want := []string{wire.Reset, wire.Snapshot}; !slices.Equal(s.types, want) {
-		t.Errorf("after resuming it is sent %q beside events, want %q", s.types, want)
+		t.Errorf("after resuming: got messages %q beside events, want %q", s.types, want)
 	}
 	if len(s.faults) > 0 {
-		t.Errorf("told wrongly:\n%s", strings.Join(s.faults, "\n"))
+		t.Errorf("wrong messages:\n%s", strings.Join(s.faults, "\n"))
 	}
 }
 
-// Whose token ends, and who loses the right, is told so and sent away, and nobody else.
+// A client whose token ends, or who loses the permission, gets the reason and is disconnected; other
+// clients are not.
 func TestExternalWatchEnds(t *testing.T) {
 	r := newRig(t)
 	base := r.serve().base
@@ -260,25 +261,26 @@ func TestExternalWatchEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := revoked.ended(); websocket.CloseStatus(err) != wire.CloseUnauthorized {
-		t.Errorf("a token whose pod is gone: %v", err)
+		t.Errorf("token of a deleted pod: got %v", err)
 	}
 	if err := r.plain.RbacV1().RoleBindings(r.namespace).Delete(t.Context(), viewer+"-spazio-testbed-viewer", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := losing.ended(); websocket.CloseStatus(err) != wire.CloseForbidden {
-		t.Errorf("a right that was lost: %v", err)
+		t.Errorf("lost permission: got %v", err)
 	}
 	do[wire.Scheduling](r.as(base, stays.token), 201, "POST", in(r.namespace, "schedulings"), queue("s", "bed", "job"))
 	for {
 		m, err := stays.next()
 		if err != nil {
-			t.Fatalf("who may go on: %v", err)
+			t.Fatalf("client with permission: got %v", err)
 		}
 		if len(m.Events) > 0 {
 			break
 		}
 	}
-	// Who has no token, another's, no right, or comes from elsewhere, gets no watch.
+	// A client without a token, with a foreign token, without permission, or from another origin, gets
+	// no watch.
 	for name, c := range map[string]struct{ token, origin string }{
 		"no token": {}, "another audience": {token: r.token(driver, "spazio-scheduler")}, "another origin": {stays.token, "https://evil.example"},
 	} {
@@ -289,18 +291,18 @@ func TestExternalWatchEnds(t *testing.T) {
 		conn, response, err := websocket.Dial(t.Context(), base+"/external/v1/watch", &websocket.DialOptions{HTTPHeader: header, Subprotocols: []string{wire.Subprotocol}})
 		if err == nil {
 			_ = conn.CloseNow()
-			t.Errorf("%s: it watches", name)
+			t.Errorf("%s: got a watch", name)
 		} else if response == nil || response.StatusCode != 401 && response.StatusCode != 403 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	refused := r.as(base, r.token(nobody, "")).watching(wire.Schedulings)
 	if m, err := refused.next(); err != nil && websocket.CloseStatus(err) != wire.CloseForbidden || err == nil && (m.Problem == nil || m.Problem.Status != 403) {
-		t.Errorf("without the right: %+v, %v", m, err)
+		t.Errorf("without the permission: got %+v, %v", m, err)
 	}
 }
 
-// Who does not read is cut off, and holds up nobody.
+// A client that does not read is disconnected, and delays no other.
 func TestExternalSlowReader(t *testing.T) {
 	r := newRig(t)
 	r.job(r.namespace, "job")
@@ -310,9 +312,9 @@ func TestExternalSlowReader(t *testing.T) {
 	c := r.as(replica.base, r.token(driver, ""))
 	slow, reads := c.watching(wire.Jobs), c.watching(wire.Jobs)
 	path := in(r.namespace, "jobs", "job", "external")
-	told, ended := make(chan struct{}), make(chan error, 1)
+	received, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		last := sync.OnceFunc(func() { close(told) })
+		last := sync.OnceFunc(func() { close(received) })
 		for {
 			m, err := reads.next()
 			if err != nil {
@@ -335,25 +337,24 @@ func TestExternalSlowReader(t *testing.T) {
 	}
 	do[wire.Job](c, 200, "PUT", path, map[string]string{"last": "yes"})
 	select {
-	case <-told:
+	case <-received:
 	case err := <-ended:
-		t.Fatalf("who reads: %v", err)
+		t.Fatalf("reading client: got %v", err)
 	}
-	// Who reads nothing answers no ping.
-	cluster.Eventually(t, "who does not read is cut off", func() (bool, any) { n := replica.watchers(t); return n == 1, n })
+	// A client that reads nothing answers no ping.
+	cluster.Eventually(t, "the client that does not read is disconnected", func() (bool, any) { n := replica.watchers(t); return n == 1, n })
 	err := slow.ended()
 	if status := websocket.CloseStatus(err); status != wire.CloseSlow && status != -1 {
-		t.Errorf("who does not read: %v", err)
+		t.Errorf("client that does not read: got %v", err)
 	}
 	select {
 	case err := <-ended:
-		t.Errorf("who reads is cut off, too: %v", err)
+		t.Errorf("the reading client was disconnected, too: %v", err)
 	default:
 	}
 }
 
-// That another replica leads is not felt by who reads: watches stay open, and what is
-// created is carried out.
+// Readers do not notice a change of the leader: watches stay open, and what is created is carried out.
 func TestExternalLeaderChange(t *testing.T) {
 	r := newRig(t)
 	leads := r.serve()
@@ -375,7 +376,7 @@ func TestExternalLeaderChange(t *testing.T) {
 		}
 		for _, e := range m.Events {
 			if strings.Contains(string(e.Object.Object), `"state":"Acquiring"`) {
-				return // the new leader has looked at it, and the watch was never cut
+				return // the new leader has processed it, and the watch was never cut
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func runSimulatedNodes(t *testing.T, client kubernetes.Interface, clock simnode.
 		agent, err := node.New(node.Config{
 			Name: n.Name(), Meter: n, Pods: n.Pods(), Clock: clock,
 			Schedulers: []string{scheduler}, Aggregator: aggregator,
-			// The longest wait for a scheduler that restarts is to cost the batch little.
+			// A scheduler's restart must cost the batch little, even with the longest backoff.
 			Backoff: publish.Backoff{Max: 500 * time.Millisecond},
 		})
 		if err != nil {

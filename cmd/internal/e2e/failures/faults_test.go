@@ -22,16 +22,15 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// A dead agent's node is treated by the policy once its last report is too old:
-// by default it stays full for a while if it was, and takes no more than slow
-// start lets through if it was not. Once the agent is back its reports count
-// again.
+// A dead agent's node is treated by the policy once its last report is stale: by default it stays full
+// for a while if it was, and otherwise gets no more than slow start admits. When the agent is back its
+// reports count again.
 func TestDeadAgent(t *testing.T) {
 	const waiting, maxAge = cluster.Cores + 4, 2 * time.Minute
 	client, kubeconfig := cluster.Connect(t)
 	for _, c := range []struct {
 		policy reserve.StalePolicy
-		last   int // places, as the agent reported them before its death
+		last   int // places in the agent's last report
 		dead   int // pods placed while the agent is dead
 	}{
 		{policy: reserve.Neutral, last: 0, dead: 0},
@@ -55,11 +54,11 @@ func TestDeadAgent(t *testing.T) {
 			log.WaitBound(t, c.dead)
 			cluster.Eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == waiting-c.dead, hub.Waiting() })
 			if bound, _ := log.Counts(); bound != c.dead {
-				t.Errorf("%d pods were bound while the agent was dead, want %d", bound, c.dead)
+				t.Errorf("got %d pods bound while the agent was dead, want %d", bound, c.dead)
 			}
 			seen.Check(t, 0)
 			if all, _ := seen.Counts(node.Name()); all > 0 {
-				t.Errorf("%d reservations rest on the signal of a dead agent", all)
+				t.Errorf("got %d reservations by the signal of a dead agent", all)
 			}
 			cluster.CheckNothingLeft(t, client, hub)
 
@@ -74,13 +73,13 @@ func TestDeadAgent(t *testing.T) {
 	}
 }
 
-// warped is a clock that tests set forward, as real time goes on.
+// warped is a clock that tests set forward while real time continues.
 type warped struct{ ahead atomic.Int64 }
 
 func (w *warped) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-// pass sets the clock forward in steps of half the age up to which reports count,
-// after each of which the nodes with an agent report.
+// pass sets the clock forward in steps of half the maximum age of reports; after each step the nodes
+// with an agent report.
 func (w *warped) pass(t *testing.T, hub *plugin.Hub, d, maxAge time.Duration, reporting int) {
 	t.Helper()
 	for step := maxAge / 2; d > 0; d -= step {
@@ -97,9 +96,8 @@ func (w *warped) pass(t *testing.T, hub *plugin.Hub, d, maxAge time.Duration, re
 	}
 }
 
-// Nine nodes are full, the tenth said so, too, and then nothing more. Of the
-// pods that wait it gets what slow start lets through on an empty node, and that
-// not at once: it may be full still.
+// Nine nodes are full, and so was the tenth before it stopped reporting. It gets as many waiting pods
+// as slow start admits on an empty node, and not at once, since it may still be full.
 func TestSilentNode(t *testing.T) {
 	const nodes, waiting, line, maxAge = 10, 500, cluster.Cores, 2 * time.Minute
 	client, kubeconfig := cluster.Connect(t)
@@ -127,17 +125,17 @@ func TestSilentNode(t *testing.T) {
 	clock.pass(t, hub, maxAge+30*time.Second, maxAge, nodes-1)
 	bound("saturated half a minute before it fell silent", 0)
 	clock.pass(t, hub, time.Minute, maxAge, nodes-1)
-	bound("no longer taken for saturated", line)
+	bound("no longer considered saturated", line)
 	clock.pass(t, hub, 3*maxAge, maxAge, nodes-1)
 	bound("silent for long", line)
 	seen.Check(t, 0)
 	if all, _ := seen.Counts(""); all > 0 {
-		t.Errorf("%d reservations rest on the signal of a full or silent node", all)
+		t.Errorf("got %d reservations by the signal of a full or silent node", all)
 	}
 }
 
-// A hundred pods with an image that nobody has, and as many as slow start lets
-// through of which kubelet says nothing, lie on nodes with room. Three hours later a good pod is bound at once.
+// A hundred pods with a missing image, and as many pods without a kubelet's status as slow start
+// admits, are on nodes with room. Three hours later a good pod is bound at once.
 func TestPodsThatNeverStart(t *testing.T) {
 	const nodes, room, bad, maxAge = 2, 100, 100, 2 * time.Hour
 	const mute = nodes * cluster.Cores
@@ -152,15 +150,15 @@ func TestPodsThatNeverStart(t *testing.T) {
 	good := cluster.Batch{Prefix: "good", Pods: 1, Work: 100 * time.Millisecond}
 
 	cluster.Submit(t, client, cluster.Batch{Prefix: "bad", Pods: bad, Startup: 24 * time.Hour})
-	told := map[string]bool{}
+	stalledPods := map[string]bool{}
 	cluster.Eventually(t, "the bad pods are bound", func() (bool, any) {
 		for _, b := range log.Bindings() {
-			if !told[b.Pod] {
-				told[b.Pod] = true
+			if !stalledPods[b.Pod] {
+				stalledPods[b.Pod] = true
 				stall(t, client, b.Pod)
 			}
 		}
-		return len(told) == bad, len(told)
+		return len(stalledPods) == bad, len(stalledPods)
 	})
 	cluster.Submit(t, client, good)
 	log.WaitSucceeded(t, 1)
@@ -188,8 +186,8 @@ func TestPodsThatNeverStart(t *testing.T) {
 	seen.Check(t, bad+mute+3)
 }
 
-// stall says of a pod what kubelet says where an image can't be pulled: in turns
-// of the pod's container and of its init container.
+// stall writes the kubelet's status for an image that cannot be pulled, alternately for the pod's
+// container and its init container.
 func stall(t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
 	waits := func(reason string) []corev1.ContainerStatus {
@@ -209,9 +207,9 @@ func stall(t *testing.T, client kubernetes.Interface, name string) {
 	}
 }
 
-// Without any agent, pods go where the default profile puts them, as many as slow
-// start lets through, however different the last reports were. Requests of a
-// sixteenth of a node leave no tie but between nodes with the same number of pods.
+// Without any agent, pods are placed as by the default profile, as many as slow start admits, however
+// different the last reports were. Requests of a sixteenth of a node leave ties only between nodes with
+// the same number of pods.
 func TestAllAgentsDead(t *testing.T) {
 	const nodes, each, maxAge = 10, 2, 2 * time.Minute
 	client, kubeconfig := cluster.Connect(t)
@@ -227,14 +225,14 @@ func TestAllAgentsDead(t *testing.T) {
 	for _, n := range machines {
 		n.KillAgent()
 	}
-	// Nobody is taken for full any more.
+	// No node counts as full any more.
 	clock.pass(t, hub, 2*maxAge, maxAge, 0)
 	cluster.WaitSignals(t, hub, "stale", nodes)
 
 	log := cluster.Watch(t, client)
 	placed := map[string]map[string]int{}
 	for _, profile := range []string{service.DefaultProfile, service.SpazioProfile} {
-		// The prefix tells the profiles' pods apart, for the log keeps them all.
+		// The prefix separates the profiles' pods in the log, which keeps them all.
 		cluster.Submit(t, client, cluster.Batch{Prefix: profile, Scheduler: profile, Pods: nodes * each, Cores: 2, Work: time.Hour})
 		cluster.Eventually(t, "the pods of "+profile+" are bound", func() (bool, any) {
 			placed[profile] = log.Bindings().PerNode(profile + "-")
@@ -250,12 +248,12 @@ func TestAllAgentsDead(t *testing.T) {
 		t.Errorf("pods per node, default profile against Spazio without agents:\n%s", diff)
 	}
 	if all, _ := seen.Counts(""); all > 0 {
-		t.Errorf("%d reservations rest on the signals of dead agents", all)
+		t.Errorf("got %d reservations by the signals of dead agents", all)
 	}
 }
 
-// Each answer of the API server comes a quarter of a second late, so that many
-// pods are reserved, bound and running while the scheduler knows less.
+// Each answer of the API server comes a quarter of a second late, so that many pods are reserved, bound
+// and running while the scheduler's view is older.
 func TestSlowAPIServer(t *testing.T) {
 	const pods = 80
 	client, kubeconfig := cluster.Connect(t)
@@ -274,7 +272,7 @@ func TestSlowAPIServer(t *testing.T) {
 	cluster.CheckNothingLeft(t, client, hub)
 }
 
-// Pods are deleted after their Reserve, while their binding is on its way.
+// Pods are deleted after Reserve, while their bind is in progress.
 func TestPodsDeletedWhileReserved(t *testing.T) {
 	const nodes, pods = 4, 8
 	client, kubeconfig := cluster.Connect(t)
@@ -302,7 +300,7 @@ func TestPodsDeletedWhileReserved(t *testing.T) {
 	assumed(pods / 2)
 	way.release()
 	log.WaitSucceeded(t, pods/2)
-	// What was deleted must not cost its node anything.
+	// Deleted pods must not use any room of their node.
 	cluster.Submit(t, client, cluster.Batch{Prefix: "next", Pods: nodes * cluster.Places, Work: time.Second})
 	log.WaitSucceeded(t, pods/2+nodes*cluster.Places)
 	if bound := log.Bindings().PerNode(deleted.Prefix + "-"); len(bound) > 0 {
@@ -313,9 +311,9 @@ func TestPodsDeletedWhileReserved(t *testing.T) {
 	cluster.CheckNothingLeft(t, client, hub)
 }
 
-// A node leaves the API in the middle of a batch, with pods on it and on their
-// way, and comes back under its name. Its agent knows nothing of this.
-func TestNodeDeletedAndMadeAgain(t *testing.T) {
+// A node is removed from the API in the middle of a batch, with pods on it and in flight, and recreated
+// under its name. Its agent does not notice.
+func TestNodeRecreated(t *testing.T) {
 	const pods = 40
 	client, kubeconfig := cluster.Connect(t)
 	var seen cluster.Reservations
@@ -339,7 +337,7 @@ func TestNodeDeletedAndMadeAgain(t *testing.T) {
 	cluster.Submit(t, client, cluster.Batch{Prefix: "after", Pods: 2 * cluster.Places, Work: time.Second})
 	log.WaitSucceeded(t, pods+2*cluster.Places)
 	if _, after := seen.Counts(gone.Name()); after == before {
-		t.Errorf("the node was given no pod after its return")
+		t.Errorf("the node got no pod after its return")
 	}
 	seen.Check(t, pods)
 	cluster.CheckHeld(t, nodes)
@@ -348,8 +346,8 @@ func TestNodeDeletedAndMadeAgain(t *testing.T) {
 
 var pendingPods = flag.Int("pending", 500, "pods that wait for a single place in TestManyPendingPods")
 
-// Places open one at a time before a long queue: each is given to one pod, the
-// first to the one of the highest priority, though that came last.
+// Places become free one at a time before a long queue: each goes to one pod, the first to the one of
+// the highest priority, although that came last.
 func TestManyPendingPods(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	high := schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000}
@@ -370,7 +368,7 @@ func TestManyPendingPods(t *testing.T) {
 	cluster.Submit(t, client, cluster.Batch{Prefix: "pending", Pods: *pendingPods, Work: time.Hour})
 	cluster.Submit(t, client, cluster.Batch{Prefix: "urgent", Pods: 1, Work: time.Hour, PriorityClass: high.Name})
 	cluster.Eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == *pendingPods+1, hub.Waiting() })
-	t.Logf("%d pods were created and tried in vain in %v", *pendingPods+1, time.Since(begin))
+	t.Logf("%d pods were created and refused in %v", *pendingPods+1, time.Since(begin))
 
 	for i := range 2 * len(nodes) {
 		node := nodes[i%len(nodes)]
@@ -379,10 +377,10 @@ func TestManyPendingPods(t *testing.T) {
 		log.WaitBound(t, i+1)
 		t.Logf("place %d was given away within %v", i+1, time.Since(begin))
 		if urgent := log.Bindings().PerNode("urgent-"); urgent[nodes[0].Name()] != 1 {
-			t.Errorf("place %d: urgent pods by node %v, want the first place's", i+1, urgent)
+			t.Errorf("place %d: got urgent pods by node %v, want the first place's", i+1, urgent)
 		}
 		if all, _ := seen.Counts(""); all != i+1 {
-			t.Errorf("%d places and %d reservations", i+1, all)
+			t.Errorf("got %[2]d reservations for %[1]d places", i+1, all)
 		}
 	}
 	seen.Check(t, 2*len(nodes))

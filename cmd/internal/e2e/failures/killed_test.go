@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// Every role is killed in the middle of a batch and started again.
+// Every role is killed in the middle of a batch and restarted.
 func TestKilledRolesComeBack(t *testing.T) {
 	const (
 		nodeCount = 10

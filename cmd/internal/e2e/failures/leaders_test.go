@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
-// Two leaders one after the other are killed in the middle of a batch. Agents
-// publish to every replica, so that the next leader knows what is in flight.
+// Two leaders one after the other are killed in the middle of a batch. Agents publish to every replica,
+// so that the next leader knows what is in flight.
 func TestKilledLeadersHandOver(t *testing.T) {
 	const (
 		nodeCount = 20
@@ -35,8 +35,7 @@ func TestKilledLeadersHandOver(t *testing.T) {
 	}
 
 	log := cluster.Watch(t, client)
-	// A start-up of a second keeps dozens of bound pods out of the reports while
-	// the leaders change.
+	// A startup of a second keeps dozens of bound pods out of the reports while the leaders change.
 	more := cluster.Batch{Prefix: "batch", Pods: podCount / 2, Startup: time.Second, Work: 500 * time.Millisecond}
 	cluster.Submit(t, client, more)
 	var killed []time.Time
@@ -45,7 +44,7 @@ func TestKilledLeadersHandOver(t *testing.T) {
 		leading := cluster.Leader(t, replicas)
 		killed = append(killed, time.Now())
 		leading.Kill(t)
-		// Pods that come while nobody leads, too.
+		// Pods arrive also while no replica leads.
 		more.Prefix, more.Pods = fmt.Sprintf("orphans-%d", i), podCount/4
 		cluster.Submit(t, client, more)
 		leading.Start(t)

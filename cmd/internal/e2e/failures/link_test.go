@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// link is a way to a server that is slow, and can be held: then nothing that
-// clients say arrives, while they go on hearing of what happens.
+// link is a slow connection to a server that can be held: then nothing from clients arrives, while they
+// still receive.
 type link struct {
 	target   string
 	delay    time.Duration // of each direction
@@ -22,12 +22,12 @@ type link struct {
 	serving  sync.WaitGroup
 
 	mu          sync.Mutex
-	open        chan struct{} // closed while clients are heard
+	open        chan struct{} // closed while client data pass
 	connections map[net.Conn]bool
 	closed      bool
 }
 
-// newLink returns the link and a kubeconfig whose server is reached through it.
+// newLink returns the link and a kubeconfig for the server behind it.
 func newLink(t *testing.T, kubeconfig string, delay time.Duration) (l *link, slow string) {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(kubeconfig)
@@ -63,7 +63,7 @@ func newLinkTo(t *testing.T, target string, delay time.Duration) *link {
 	return l
 }
 
-// cut ends the connections that there are.
+// cut closes the present connections.
 func (l *link) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +92,7 @@ func (l *link) serve() {
 	}
 }
 
-// keep remembers connections for close, unless that was before.
+// keep records connections for close, unless that was called before.
 func (l *link) keep(connections ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +124,7 @@ func (l *link) carry(to, from net.Conn, fromClient bool) {
 				break
 			}
 		}
-		for range pieces { // the reader must not wait for anybody
+		for range pieces { // the reader must not block
 		}
 	})
 	defer close(pieces)
@@ -149,7 +149,7 @@ func (l *link) gate() <-chan struct{} {
 	return l.open
 }
 
-// hold keeps back what clients say until release.
+// hold delays client data until release.
 func (l *link) hold() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,16 +21,14 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// stage is what is stored at a time of a rotation: the scheduler's certificate
-// and the bundle.
+// stage is the stored state at a time of a rotation: the scheduler's certificate and the bundle.
 type stage struct {
 	leaf   authority.Pair
 	bundle []byte
 }
 
-// stages are those of a year's change of authority. The planner's days pass
-// before the test, so that all that it makes is in force: an authority alone; the
-// next is known; it signs; the first has left.
+// stages returns those of a year's change of authority. The planner's days are before the test, so that
+// everything it issues is valid: one authority; the next is trusted; it signs; the first is dropped.
 func stages(t *testing.T) (all []stage) {
 	t.Helper()
 	const name, day = "scheduler", 24 * time.Hour
@@ -48,7 +46,7 @@ func stages(t *testing.T) (all []stage) {
 	return all
 }
 
-// put replaces a file at once, as a kubelet does.
+// put replaces a file atomically, as a kubelet does.
 func put(t *testing.T, path string, text []byte) {
 	t.Helper()
 	if err := os.WriteFile(path+"~", text, 0o600); err != nil {
@@ -59,7 +57,7 @@ func put(t *testing.T, path string, text []byte) {
 	}
 }
 
-// shown fails the test unless a server shows a certificate to whoever connects.
+// shown fails the test unless a server presents a certificate.
 func shown(t *testing.T, address string, leaf authority.Pair) {
 	t.Helper()
 	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
@@ -69,11 +67,11 @@ func shown(t *testing.T, address string, leaf authority.Pair) {
 	defer connection.Close()
 	block, _ := pem.Decode(leaf.Certificate)
 	if got := connection.ConnectionState().PeerCertificates[0]; !bytes.Equal(got.Raw, block.Bytes) {
-		t.Errorf("the server shows the certificate of %v, by %q", got.NotBefore, got.Issuer.CommonName)
+		t.Errorf("got the certificate of %v, by %q", got.NotBefore, got.Issuer.CommonName)
 	}
 }
 
-// ages watches how old the newest report of a node gets at most.
+// ages records the greatest age of a node's newest report.
 type ages struct {
 	hub  *plugin.Hub
 	mu   sync.Mutex
@@ -102,10 +100,9 @@ func (a *ages) oldest() time.Duration {
 	return a.most
 }
 
-// rotate runs a batch while a scheduler's certificate and its agents' bundles are
-// exchanged stage by stage. Half of the agents are always a stage behind, and
-// each exchange ends all connections. It returns the greatest age of a report, as
-// soon as that is beyond the limit.
+// rotate runs a batch while a scheduler's certificate and its agents' bundles are replaced stage by
+// stage. Half of the agents are always a stage behind, and each replacement ends all connections. It
+// returns the greatest age of a report, as soon as that exceeds the limit.
 func rotate(t *testing.T, stages []stage, limit time.Duration) time.Duration {
 	const nodes, each = 6, 24
 	client, kubeconfig := cluster.Connect(t)
@@ -173,22 +170,22 @@ func rotate(t *testing.T, stages []stage, limit time.Duration) time.Duration {
 	return watched.oldest()
 }
 
-// TestRotation: authority and certificate are exchanged during batches, and no
-// report is older than counts: nobody decides on an older one, nor does without.
+// TestRotation: authority and certificate are replaced during batches, and no report becomes stale: no
+// decision is based on a stale one, or made without one.
 func TestRotation(t *testing.T) {
 	const maxAge = time.Minute
 	if oldest := rotate(t, stages(t), maxAge); oldest > maxAge {
-		t.Errorf("a report was %v old, more than the %v for which it counts", oldest, maxAge)
+		t.Errorf("got a report of age %v, want at most %v", oldest, maxAge)
 	}
 }
 
-// TestRotationNeedsOverlap: without it, those who are behind are lost, which
-// TestRotation would see.
+// TestRotationNeedsOverlap: without overlap, agents that are behind lose their connection, which
+// TestRotation would detect.
 func TestRotationNeedsOverlap(t *testing.T) {
 	const maxAge = 2 * time.Second
 	planned := stages(t)
 	first, last := planned[0], planned[len(planned)-1]
 	if oldest := rotate(t, []stage{first, last}, maxAge); oldest <= maxAge {
-		t.Errorf("no report was older than %v", oldest)
+		t.Errorf("got no report older than %v", oldest)
 	}
 }

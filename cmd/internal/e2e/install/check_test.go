@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// node makes one of Linux whose clock is off by so much.
+// node creates a Linux node whose clock is off by skew.
 func node(t *testing.T, client kubernetes.Interface, name string, skew time.Duration) {
 	t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
@@ -54,11 +54,11 @@ func result(t *testing.T, r check.Report, name string) check.Result {
 	return check.Result{}
 }
 
-// Each fault fails the check that is for it, and no other.
+// Each fault fails its own check, and no other.
 func TestCheck(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
-	if err := c.Install(patient(t), objects(t, deploy.Config{}), deploy.Options{}); err != nil {
+	if err := c.Install(withTimeout(t), objects(t, deploy.Config{}), deploy.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	node(t, client, "near", 0)
@@ -75,7 +75,7 @@ func TestCheck(t *testing.T) {
 		Cgroup: func(context.Context, string) (string, error) { return "v2", nil },
 		Now:    func() time.Time { return now },
 	}
-	report, err := check.Run(patient(t), well)
+	report, err := check.Run(withTimeout(t), well)
 	if err != nil || !report.OK || len(report.Results) != 7 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -87,8 +87,8 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	boom := errors.New("boom")
-	// Where no node answers and the scheduler is not asked nothing is known; one answer
-	// is something.
+	// If no node answers and the scheduler is not queried, the clocks are unknown; one answer is
+	// enough.
 	for answers, want := range map[string]check.Status{"": check.Unknown, "near": check.OK} {
 		config := well
 		config.Signals = nil
@@ -98,14 +98,14 @@ func TestCheck(t *testing.T) {
 			}
 			return "", boom
 		}
-		report, err := check.Run(patient(t), config)
+		report, err := check.Run(withTimeout(t), config)
 		if r := result(t, report, "nodes"); err != nil || r.Status != want || !strings.Contains(strings.Join(r.Details, " "), "far: boom") {
-			t.Errorf("with an answer of %q: %+v, %v; want %s", answers, r, err, want)
+			t.Errorf("answer %q: got %+v, %v; want %s", answers, r, err, want)
 		}
 	}
 	for _, tt := range []struct {
-		name, check, says string
-		change            func(*check.Config)
+		name, check, wantText string
+		change                func(*check.Config)
 	}{
 		{"a silent node", "signals", "far: stale", func(c *check.Config) {
 			c.Signals = func(context.Context) ([]check.Signal, error) {
@@ -128,7 +128,7 @@ func TestCheck(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			config := well
 			tt.change(&config)
-			report, err := check.Run(patient(t), config)
+			report, err := check.Run(withTimeout(t), config)
 			if err != nil || report.OK {
 				t.Fatalf("%+v, %v", report, err)
 			}
@@ -137,13 +137,13 @@ func TestCheck(t *testing.T) {
 					t.Errorf("%+v", r)
 				}
 			}
-			if r := result(t, report, tt.check); !strings.Contains(r.Text+strings.Join(r.Details, " "), tt.says) {
-				t.Errorf("%+v does not say %q", r, tt.says)
+			if r := result(t, report, tt.check); !strings.Contains(r.Text+strings.Join(r.Details, " "), tt.wantText) {
+				t.Errorf("got %+v, want %q in it", r, tt.wantText)
 			}
 		})
 	}
 	t.Run("nothing can be asked", func(t *testing.T) {
-		report, err := check.Run(patient(t), check.Config{Cluster: c})
+		report, err := check.Run(withTimeout(t), check.Config{Cluster: c})
 		if err != nil || !report.OK || result(t, report, "signals").Status != check.Unknown || result(t, report, "certificates").Status != check.Unknown {
 			t.Errorf("%+v, %v", report, err)
 		}
@@ -153,7 +153,7 @@ func TestCheck(t *testing.T) {
 		node(t, client, "tomorrow", 90*time.Second)
 		config := well
 		config.Signals = nil
-		report, err := check.Run(patient(t), config)
+		report, err := check.Run(withTimeout(t), config)
 		if r := result(t, report, "clocks"); err != nil || report.OK || r.Status != check.Failed || len(r.Details) != 1 || !strings.HasPrefix(r.Details[0], "tomorrow: 1m") {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -167,7 +167,7 @@ func TestCheck(t *testing.T) {
 		if _, err := client.AppsV1().Deployments(deploy.SystemNamespace).UpdateStatus(t.Context(), d, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		report, err := check.Run(patient(t), well)
+		report, err := check.Run(withTimeout(t), well)
 		if r := result(t, report, "rollouts"); err != nil || report.OK || len(r.Details) != 1 || !strings.Contains(r.Details[0], "spazio-aggregator: 1 of 2 available") {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -175,28 +175,28 @@ func TestCheck(t *testing.T) {
 	t.Run("no rights", func(t *testing.T) {
 		config := well
 		config.Cluster = grant(t, client, "onlooker", nil)
-		report, err := check.Run(patient(t), config)
+		report, err := check.Run(withTimeout(t), config)
 		if r := result(t, report, "rights"); err != nil || report.OK || len(r.Details) != 6 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
 }
 
-// testbeds installs their operator and says what of it fails the check that is for it; where
-// it is not installed there is none.
+// testbeds installs the test beds' operator and checks which of its faults fail the check; without the
+// operator there is no such check.
 func testbeds(t *testing.T, c *deploy.Cluster, config check.Config) {
-	if err := c.Install(patient(t), objects(t, deploy.Config{Components: []string{"testbed"}}), deploy.Options{}); err != nil {
+	if err := c.Install(withTimeout(t), objects(t, deploy.Config{Components: []string{"testbed"}}), deploy.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	bed := func(age time.Duration) check.Testbed {
 		return check.Testbed{Name: "lab/auto", Slots: map[string]int{"free": 2, "pending": 0}, SignalAge: age}
 	}
 	for _, tt := range []struct {
-		name   string
-		says   []check.Testbed
-		err    error
-		status check.Status
-		want   string
+		name     string
+		wantText []check.Testbed
+		err      error
+		status   check.Status
+		want     string
 	}{
 		{"none", nil, nil, check.OK, "0 test beds, 0 slots"},
 		{"two", []check.Testbed{bed(0), {Name: "lab/small", Slots: map[string]int{"free": 1, "occupied": 4}}}, nil, check.OK, "2 test beds, 7 slots, 3 free, 4 occupied"},
@@ -204,8 +204,8 @@ func testbeds(t *testing.T, c *deploy.Cluster, config check.Config) {
 		{"no room known", []check.Testbed{bed(check.RoomAge + time.Second)}, nil, check.Failed, "lab/auto: the room of one of its nodes has not been known for 1m1s"},
 		{"nobody leads", nil, errors.New("boom"), check.Failed, "boom"},
 	} {
-		config.Testbeds = func(context.Context) ([]check.Testbed, error) { return tt.says, tt.err }
-		report, err := check.Run(patient(t), config)
+		config.Testbeds = func(context.Context) ([]check.Testbed, error) { return tt.wantText, tt.err }
+		report, err := check.Run(withTimeout(t), config)
 		r := result(t, report, "testbeds")
 		if err != nil || r.Status != tt.status || !strings.Contains(r.Text+strings.Join(r.Details, " "), tt.want) {
 			t.Errorf("%s: %+v, %v; want %s, %q", tt.name, r, err, tt.status, tt.want)
@@ -215,8 +215,8 @@ func testbeds(t *testing.T, c *deploy.Cluster, config check.Config) {
 		}
 	}
 	config.Testbeds = nil
-	if report, err := check.Run(patient(t), config); err != nil || result(t, report, "testbeds").Status != check.Unknown {
-		t.Errorf("nobody is asked: %+v, %v", report, err)
+	if report, err := check.Run(withTimeout(t), config); err != nil || result(t, report, "testbeds").Status != check.Unknown {
+		t.Errorf("without a query: got %+v, %v", report, err)
 	}
 }
 
@@ -231,8 +231,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// kubelet binds pods of our scheduler and says what becomes of them, in place of
-// both.
+// kubelet binds pods of our scheduler and writes their status, replacing scheduler and kubelet.
 func kubelet(ctx context.Context, client kubernetes.Interface, node string, status corev1.PodStatus) {
 	for ctx.Err() == nil {
 		pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.schedulerName=" + deploy.SchedulerName})
@@ -252,7 +251,7 @@ func kubelet(ctx context.Context, client kubernetes.Interface, node string, stat
 	}
 }
 
-// The probe is told apart by what it waits for, and leaves nothing.
+// The probe's outcome depends on what it waits for, and it leaves nothing behind.
 func TestProbe(t *testing.T) {
 	c, client := control(t)
 	node(t, client, "near", 0)
@@ -263,12 +262,12 @@ func TestProbe(t *testing.T) {
 		name, node string
 		status     corev1.PodStatus
 		listed     bool
-		says       string
+		wantText   string
 	}{
 		{"it runs", "near", corev1.PodStatus{Phase: corev1.PodRunning}, true, "placed on near and runs, and its agent has listed it"},
-		{"nobody places it", "", unplaced, true, "not placed: no room"},
-		{"its image is nowhere", "near", stuck, true, "does not run on near: ErrImagePull"},
-		{"its agent is blind", "near", corev1.PodStatus{Phase: corev1.PodRunning}, false, "its agent has not listed it"},
+		{"no scheduler places it", "", unplaced, true, "not placed: no room"},
+		{"its image does not exist", "near", stuck, true, "does not run on near: ErrImagePull"},
+		{"its agent does not list it", "near", corev1.PodStatus{Phase: corev1.PodRunning}, false, "its agent has not listed it"},
 		{"it fails", "near", corev1.PodStatus{Phase: corev1.PodFailed, Message: "no such flag"}, true, "has ended"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -280,8 +279,8 @@ func TestProbe(t *testing.T) {
 				Image: "i.example", Pause: 10 * time.Millisecond,
 				Listed: func(context.Context, *corev1.Pod) (bool, error) { return tt.listed, nil },
 			}
-			// What never comes is waited for until the caller has enough: until the
-			// pod's status has been there to see.
+			// The test waits for what never happens until the caller gives up: after the pod's status
+			// was visible.
 			var r check.Result
 			for enough := time.Second; enough < cluster.Patience; enough *= 2 {
 				ctx, cancel := context.WithTimeout(t.Context(), enough)
@@ -290,15 +289,15 @@ func TestProbe(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r = result(t, report, "probe"); strings.Contains(r.Text, tt.says) {
+				if r = result(t, report, "probe"); strings.Contains(r.Text, tt.wantText) {
 					break
 				}
 			}
-			if (r.Status == check.OK) != well || !strings.Contains(r.Text, tt.says) {
-				t.Errorf("%+v, want %q", r, tt.says)
+			if (r.Status == check.OK) != well || !strings.Contains(r.Text, tt.wantText) {
+				t.Errorf("%+v, want %q", r, tt.wantText)
 			}
 			if more := difference(before, inventory(t, c)); len(more) > 0 {
-				t.Errorf("left are %v", more)
+				t.Errorf("got remaining %v", more)
 			}
 		})
 	}

@@ -26,20 +26,20 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
-// said is what a command wrote, and how it ended.
-type said struct {
+// output is a command's output and exit code.
+type output struct {
 	code         int
 	stdout, errs string
 }
 
-func spazio(ctx context.Context, args ...string) said {
+func spazio(ctx context.Context, args ...string) output {
 	var stdout, stderr bytes.Buffer
 	code := spazioctl.Main(ctx, args, &stdout, &stderr)
-	return said{code, stdout.String(), stderr.String()}
+	return output{code, stdout.String(), stderr.String()}
 }
 
-// looker is a user who may look after Spazio but for a right.
-func looker(t *testing.T, client kubernetes.Interface, name, lacks string) string {
+// userWithout returns the kubeconfig of a user with all permissions of an administrator of Spazio, except one.
+func userWithout(t *testing.T, client kubernetes.Interface, name, lacks string) string {
 	t.Helper()
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}
 	if lacks != "portforward" {
@@ -59,12 +59,12 @@ func looker(t *testing.T, client kubernetes.Interface, name, lacks string) strin
 	return name
 }
 
-// Whatever is broken, spazio check ends with 1, names it in the row that is for it, and
-// says by what command to see more; the other rows are as before.
+// For every fault spazio check exits with 1, names it in its row, and prints a command to see more; the
+// other rows are as before.
 func TestCheckCommand(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
-	if err := c.Install(patient(t), objects(t, deploy.Config{}), deploy.Options{}); err != nil {
+	if err := c.Install(withTimeout(t), objects(t, deploy.Config{}), deploy.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	node(t, client, "near", 0)
@@ -73,7 +73,7 @@ func TestCheckCommand(t *testing.T) {
 	fresh := []plugin.NodeState{{Node: "near", Signal: "fresh"}}
 	shown := &programs{nodes: fresh, notAfter: time.Now().Add(80 * 24 * time.Hour), release: "v1.37.2"}
 	admin := newFront(t, cluster.Plane(t).RESTConfig(), shown)
-	less, err := cluster.Plane(t).UserConfig(looker(t, client, "looker", "portforward"))
+	less, err := cluster.Plane(t).UserConfig(userWithout(t, client, "looker", "portforward"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestCheckCommand(t *testing.T) {
 		name         string
 		broken, mend func()
 		of           *front
-		fails        map[string]string // what each row says
+		fails        map[string]string // the text of each row
 		advice       map[string]string // a command of each row, after kubectl and its flags
 	}{
 		{
@@ -116,7 +116,7 @@ func TestCheckCommand(t *testing.T) {
 			map[string]string{"signals": "near: stale"}, map[string]string{"signals": agentLogs},
 		},
 		{
-			"an agent has never been heard",
+			"an agent has never reported",
 			func() { shown.set(func(p *programs) { p.nodes = nil }) },
 			func() { shown.set(func(p *programs) { p.nodes = fresh }) }, admin,
 			map[string]string{"signals": "near: the scheduler does not know it"},
@@ -159,9 +159,9 @@ func TestCheckCommand(t *testing.T) {
 			defer well(t)
 			defer tt.mend()
 			for _, r := range run(t, tt.of, command.ExitFailure).Results {
-				says, fails := tt.fails[r.Name]
-				if fails != (r.Status == check.Failed) || !strings.Contains(r.Text+strings.Join(r.Details, " "), says) {
-					t.Errorf("%+v, want %q", r, says)
+				wantText, fails := tt.fails[r.Name]
+				if fails != (r.Status == check.Failed) || !strings.Contains(r.Text+strings.Join(r.Details, " "), wantText) {
+					t.Errorf("%+v, want %q", r, wantText)
 				}
 				if fails != (len(r.Advice) > 0) {
 					t.Errorf("%s advises %q", r.Name, r.Advice)
@@ -170,22 +170,22 @@ func TestCheckCommand(t *testing.T) {
 					t.Errorf("%s advises %q, not %q", r.Name, r.Advice, want)
 				}
 			}
-			// In words it is the same.
+			// The text output is the same.
 			got := spazio(t.Context(), "check", "--kubeconfig="+tt.of.kubeconfig)
-			for _, says := range tt.fails {
-				if got.code != command.ExitFailure || !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), says) || !strings.Contains(got.stdout, "try: kubectl ") || got.errs != "spazio: a check has failed\n" {
-					t.Errorf("exit code %d: %s%s, want %q", got.code, got.stdout, got.errs, says)
+			for _, wantText := range tt.fails {
+				if got.code != command.ExitFailure || !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), wantText) || !strings.Contains(got.stdout, "try: kubectl ") || got.errs != "spazio: a check has failed\n" {
+					t.Errorf("exit code %d: %s%s, want %q", got.code, got.stdout, got.errs, wantText)
 				}
 			}
 		})
 	}
 }
 
-// What it says of the versions is what both of them say, and who does not say is unknown.
+// The check compares the versions that both report, and a missing version is unknown.
 func TestCheckedVersions(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
-	if err := c.Install(patient(t), objects(t, deploy.Config{}), deploy.Options{NoWait: true}); err != nil {
+	if err := c.Install(withTimeout(t), objects(t, deploy.Config{}), deploy.Options{NoWait: true}); err != nil {
 		t.Fatal(err)
 	}
 	pods(t, client, "near")
@@ -195,7 +195,7 @@ func TestCheckedVersions(t *testing.T) {
 	for _, tt := range []struct {
 		server, scheduler string
 		status            check.Status
-		says              string
+		wantText          string
 	}{
 		{"v1.35.9", "v1.35.4", check.OK, "the API server is v1.35.9, the scheduler of 1.35"},
 		{"v1.36.0", "v1.35.4", check.OK, "the API server is v1.36.0, the scheduler of 1.35"},
@@ -212,14 +212,14 @@ func TestCheckedVersions(t *testing.T) {
 		if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {
 			t.Fatalf("%v: %s%s", err, got.stdout, got.errs)
 		}
-		if version := result(t, r, "version"); version.Status != tt.status || !strings.Contains(version.Text, tt.says) {
-			t.Errorf("%s and %s: %+v, want %s, %q", tt.server, tt.scheduler, version, tt.status, tt.says)
+		if version := result(t, r, "version"); version.Status != tt.status || !strings.Contains(version.Text, tt.wantText) {
+			t.Errorf("%s and %s: %+v, want %s, %q", tt.server, tt.scheduler, version, tt.status, tt.wantText)
 		}
 	}
 }
 
-// The scheduler that is installed is the cluster's, or the one that a flag names if the cluster
-// may have it; else nothing is changed.
+// An installation uses the scheduler of the cluster's version, or of the version in a flag if the
+// cluster allows it; otherwise nothing is changed.
 func TestSchedulerOfTheCluster(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
@@ -235,10 +235,10 @@ func TestSchedulerOfTheCluster(t *testing.T) {
 	write(`{"spazio-scheduler":"` + of("a") + `"}`)
 	before := inventory(t, c)
 	for _, tt := range []struct {
-		server string
-		args   []string
-		code   int
-		says   string
+		server   string
+		args     []string
+		code     int
+		wantText string
 	}{
 		{"v1.34.9", nil, command.ExitFailure, "version: unsupported version of Kubernetes: schedulers are of 1.35, 1.36, 1.37, for API servers of 1.35 to 1.38, and this one is v1.34.9"},
 		{"v1.39.0", nil, command.ExitFailure, "this one is v1.39.0"},
@@ -248,13 +248,13 @@ func TestSchedulerOfTheCluster(t *testing.T) {
 		{"v1.35.4", []string{"--digests=" + file}, command.ExitUsage, "must be with spazio-scheduler-k8s1.35"},
 	} {
 		front.calls(tt.server)
-		got := spazio(patient(t), append([]string{"install", "--registry=r.example", "--kubeconfig=" + front.kubeconfig}, tt.args...)...)
-		if got.code != tt.code || !strings.Contains(got.stdout+got.errs, tt.says) {
+		got := spazio(withTimeout(t), append([]string{"install", "--registry=r.example", "--kubeconfig=" + front.kubeconfig}, tt.args...)...)
+		if got.code != tt.code || !strings.Contains(got.stdout+got.errs, tt.wantText) {
 			t.Errorf("%s %q: exit code %d, want %d: %s%s", tt.server, tt.args, got.code, tt.code, got.stdout, got.errs)
 		}
 	}
 	if more := difference(before, inventory(t, c)); len(more) > 0 {
-		t.Errorf("changed were %v", more)
+		t.Errorf("got changes %v", more)
 	}
 	write(`{"spazio-scheduler":"` + of("a") + `","spazio-scheduler-k8s1.35":"` + of("b") + `"}`)
 	for _, tt := range []struct {
@@ -262,7 +262,7 @@ func TestSchedulerOfTheCluster(t *testing.T) {
 		args   []string
 		image  string
 	}{
-		{"v1.35.4", nil, ":v2-k8s1.35"}, // as it is, a cluster goes to the next version, and Spazio after it
+		{"v1.35.4", nil, ":v2-k8s1.35"}, // unchanged, a cluster is upgraded first, and Spazio after it
 		{"v1.36.0", []string{"--kubernetes=1.35"}, ":v2-k8s1.35"},
 		{"v1.36.0", nil, ":v2-k8s1.36"},
 		{"v1.37.0", nil, ":v2"},
@@ -271,7 +271,7 @@ func TestSchedulerOfTheCluster(t *testing.T) {
 		{"v1.37.0", []string{"--digests=" + file}, "@" + of("a")},
 	} {
 		front.calls(tt.server)
-		got := spazio(patient(t), append([]string{"install", "--registry=r.example", "--tag=v2", "--no-wait", "--kubeconfig=" + front.kubeconfig}, tt.args...)...)
+		got := spazio(withTimeout(t), append([]string{"install", "--registry=r.example", "--tag=v2", "--no-wait", "--kubeconfig=" + front.kubeconfig}, tt.args...)...)
 		if got.code != command.ExitOK {
 			t.Fatalf("%s %q: exit code %d: %s%s", tt.server, tt.args, got.code, got.stdout, got.errs)
 		}
@@ -284,7 +284,7 @@ func TestSchedulerOfTheCluster(t *testing.T) {
 	}
 }
 
-// Where nothing is installed it says how to.
+// If nothing is installed it prints how to install.
 func TestCheckOfNothing(t *testing.T) {
 	_, kubeconfig := cluster.Connect(t)
 	got := spazio(t.Context(), "check", "-o=json", "--kubeconfig="+kubeconfig)
@@ -302,8 +302,7 @@ func TestCheckOfNothing(t *testing.T) {
 	}
 }
 
-// What a user does wrong, and what is in his way, is told with what to do, in a line;
-// nothing is changed then.
+// Errors of a user, and obstacles, are reported in one line with what to do; nothing is changed then.
 func TestRefusedCommands(t *testing.T) {
 	c, _ := control(t)
 	defer remove(t, c)
@@ -318,21 +317,21 @@ func TestRefusedCommands(t *testing.T) {
 		}
 		return path
 	}
-	stranger, err := cluster.Plane(t).UserConfig("stranger")
+	withoutRoles, err := cluster.Plane(t).UserConfig("foreign")
 	if err != nil {
 		t.Fatal(err)
 	}
 	nobody := filepath.Join(dir, "nobody")
-	if err := embedded.WriteKubeconfig(nobody, stranger); err != nil {
+	if err := embedded.WriteKubeconfig(nobody, withoutRoles); err != nil {
 		t.Fatal(err)
 	}
 	gone := write("gone", "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n")
 	registry := "--registry=r.example"
 	for _, tt := range []struct {
-		name string
-		args []string
-		code int
-		says []string
+		name     string
+		args     []string
+		code     int
+		wantText []string
 	}{
 		{"a kubeconfig that is none", []string{"install", registry, "--kubeconfig=" + write("none", "{")}, command.ExitUsage, []string{"--kubeconfig"}},
 		{"a kubeconfig that is not there", []string{"install", registry, "--kubeconfig=" + dir + "/nowhere"}, command.ExitUsage, []string{"--kubeconfig", "nowhere"}},
@@ -357,7 +356,7 @@ func TestRefusedCommands(t *testing.T) {
 			if got.code != tt.code || strings.Count(got.errs, "\n") != 1 {
 				t.Errorf("exit code %d, want %d: %s", got.code, tt.code, got.errs)
 			}
-			for _, want := range tt.says {
+			for _, want := range tt.wantText {
 				if !strings.Contains(got.stdout+got.errs, want) {
 					t.Errorf("no %q in %s%s", want, got.stdout, got.errs)
 				}
@@ -377,26 +376,26 @@ func TestRefusedCommands(t *testing.T) {
 		}
 	})
 	if more := difference(before, inventory(t, c)); len(more) > 0 {
-		t.Errorf("changed were %v", more)
+		t.Errorf("got changes %v", more)
 	}
 }
 
-// stopping is a writer that ends a command at its so-many-th line.
-type stopping struct {
+// stopWriter is a writer that stops a command at a given line.
+type stopWriter struct {
 	bytes.Buffer
 	at   int
 	stop func()
 }
 
-func (s *stopping) Write(text []byte) (int, error) {
+func (s *stopWriter) Write(text []byte) (int, error) {
 	if s.at--; s.at == 0 {
 		s.stop()
 	}
 	return s.Buffer.Write(text)
 }
 
-// An installation that a user interrupts fails and says so, and the same command goes
-// on with it, be it twice; one that somebody else has changed is told before anything is.
+// An interrupted installation fails with a message, and the same command continues it, even twice;
+// changes by another user are reported before anything is changed.
 func TestCommandsAgain(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
@@ -408,14 +407,14 @@ func TestCommandsAgain(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		out, errs := &stopping{at: 9, stop: cancel}, &bytes.Buffer{}
+		out, errs := &stopWriter{at: 9, stop: cancel}, &bytes.Buffer{}
 		if code := spazioctl.Main(ctx, args, out, errs); code != command.ExitFailure || !strings.Contains(errs.String(), "interrupted; what was done stays: run the same command again to go on") {
 			t.Errorf("%s: exit code %d: %s", args[0], code, errs)
 		}
 	}
-	ends := func(code int, want string, args ...string) said {
+	ends := func(code int, want string, args ...string) output {
 		t.Helper()
-		got := spazio(patient(t), args...)
+		got := spazio(withTimeout(t), args...)
 		if got.code != code || !strings.Contains(got.stdout+got.errs, want) {
 			t.Errorf("%q: exit code %d, want %d: %s%s", args, got.code, code, got.stdout, got.errs)
 		}
@@ -423,13 +422,13 @@ func TestCommandsAgain(t *testing.T) {
 	}
 	interrupt(install...)
 	if half, err := c.Installed(t.Context()); err != nil || len(half) == 0 || len(half) == len(objects(t, deploy.Config{})) {
-		t.Errorf("%d objects are there, %v", len(half), err)
+		t.Errorf("got %d objects, %v", len(half), err)
 	}
 	ends(command.ExitOK, "daemonsets.apps spazio-agent/spazio-agent created (dry run)\n", append(install, "--dry-run")...)
 	ends(command.ExitOK, "namespaces spazio-system deleted (dry run)\nThat is all of Spazio. Nothing was changed.\n", append(uninstall, "--dry-run")...)
 	ends(command.ExitOK, "Spazio runs.", install...)
 	if got := ends(command.ExitOK, "Spazio runs.", install...); strings.Contains(got.stdout, " created\n") || strings.Contains(got.stdout, " configured\n") {
-		t.Errorf("the second time: %s", got.stdout)
+		t.Errorf("second time: got %s", got.stdout)
 	}
 	scale := []byte(`{"spec":{"replicas":3}}`)
 	if _, err := client.AppsV1().Deployments(deploy.SystemNamespace).Patch(t.Context(), "spazio-aggregator", types.MergePatchType, scale, metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
@@ -438,10 +437,10 @@ func TestCommandsAgain(t *testing.T) {
 	there := inventory(t, c)
 	got := ends(command.ExitFailure, `conflict with "somebody"`, append(install, "--tag=v2")...)
 	if !strings.Contains(got.errs, "nothing was changed; --force") || len(tagsOf(t, client)) != 1 || tagsOf(t, client)[0] != "dev" {
-		t.Errorf("%s%s, images of %v", got.stdout, got.errs, tagsOf(t, client))
+		t.Errorf("got %s%s, image tags %v", got.stdout, got.errs, tagsOf(t, client))
 	}
 	if more := difference(there, inventory(t, c)); len(more) > 0 {
-		t.Errorf("changed were %v", more)
+		t.Errorf("got changes %v", more)
 	}
 	ends(command.ExitOK, "Spazio runs.", append(install, "--tag=v2", "--force")...)
 	ends(command.ExitOK, "Everything is stored.", append(install, "--no-wait")...)
@@ -455,6 +454,6 @@ func TestCommandsAgain(t *testing.T) {
 	ends(command.ExitOK, "Its removal has begun.", append(uninstall, "--no-wait")...)
 	ends(command.ExitOK, "Nothing of Spazio is left.", uninstall...)
 	if more := difference(before, inventory(t, c)); len(more) > 0 {
-		t.Errorf("left are %v", more)
+		t.Errorf("got remaining %v", more)
 	}
 }

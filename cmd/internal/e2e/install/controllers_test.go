@@ -19,15 +19,15 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
-// controllers stand in for kube-controller-manager and for kubelets, as far as
-// installing sees them: they say that workloads run, and end namespaces.
+// controllers act as kube-controller-manager and kubelets as far as an installation needs them: they
+// mark workloads as running, and end namespaces.
 type controllers struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	cluster *deploy.Cluster
 }
 
-// control runs the double until the test's end.
+// control runs them until the test's end.
 func control(t *testing.T) (*deploy.Cluster, kubernetes.Interface) {
 	t.Helper()
 	config := cluster.Plane(t).RESTConfig()
@@ -59,8 +59,7 @@ func control(t *testing.T) (*deploy.Cluster, kubernetes.Interface) {
 	return installed, client
 }
 
-// workloads says that there are the pods that are wanted. Errors are met again in
-// the next round.
+// workloads marks the desired pods as running. Errors are retried in the next round.
 func (c controllers) workloads(ctx context.Context) {
 	everything, update := metav1.ListOptions{}, metav1.UpdateOptions{}
 	if list, err := c.client.AppsV1().Deployments("").List(ctx, everything); err == nil {
@@ -103,7 +102,7 @@ func (c controllers) workloads(ctx context.Context) {
 	}
 }
 
-// namespaces empties those that are being deleted, and lets them go.
+// namespaces empties those that are being deleted, and removes them.
 func (c controllers) namespaces(ctx context.Context) {
 	list, err := c.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package install holds the tests that put Spazio into an API server and take it
-// out again. Nobody runs pods there: a double says that workloads run.
+// Package install holds the tests that install Spazio into an API server and remove it again. No
+// kubelet runs pods there: a double marks workloads as running.
 package install

@@ -18,11 +18,11 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// shell are the commands that a document has this test run; that all have something that
-// runs them, cmd/internal/e2e/documents holds.
+// shell matches the commands of a document that this test runs; cmd/internal/e2e/documents checks that
+// every block is run by something.
 var shell = regexp.MustCompile("(?ms)^<!-- run: TestDocuments of cmd/internal/e2e/install -->\n```sh\n(.*?)^```$")
 
-// blocks are those of a document.
+// blocks returns those of a document.
 func blocks(t *testing.T, file string) (commands []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../../..", file))
@@ -38,8 +38,8 @@ func blocks(t *testing.T, file string) (commands []string) {
 	return commands
 }
 
-// What the documents tell a reader to type, a shell takes, and it does what it should:
-// in the documents' order, on a cluster of the embedded control plane.
+// The documented commands run in a shell and do what they should: in the documents' order, on a cluster
+// of the embedded control plane.
 func TestDocuments(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Log("not run: there is no shell")
@@ -64,7 +64,7 @@ func TestDocuments(t *testing.T) {
 	for _, file := range []string{"docs/install.md", "docs/operate.md"} {
 		there := false
 		for _, block := range blocks(t, file) {
-			if file == "docs/operate.md" && !there { // it begins where the other ended before it removed all
+			if file == "docs/operate.md" && !there { // the other document ended by removing everything
 				s.run(t, "kubectl spazio install --registry r.example --component cgroup-v1 --no-wait")
 				pods(t, client, "near")
 				there = true
@@ -82,15 +82,15 @@ func TestDocuments(t *testing.T) {
 	_ = client.CoreV1().Nodes().Delete(t.Context(), "near", metav1.DeleteOptions{})
 	_ = client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Delete(t.Context(), "near", metav1.DeleteOptions{})
 	if more := difference(before, inventory(t, c)); len(more) > 0 {
-		t.Errorf("left are %v", more)
+		t.Errorf("got remaining %v", more)
 	}
 }
 
 // asSpazio makes the test's binary the program kubectl-spazio.
 const asSpazio = "SPAZIO_E2E_PLUGIN"
 
-// A reader is a shell with what the documents presuppose: kubectl with the plugin, and
-// values for what they leave to him.
+// A reader is a shell with the documents' prerequisites: kubectl with the plugin, and values for what
+// the reader has to choose.
 type reader struct{ env []string }
 
 func newShell(t *testing.T, kubeconfig string) reader {
@@ -123,7 +123,7 @@ exit 2
 // run runs a block, each command of which has to succeed.
 func (r reader) run(t *testing.T, block string) {
 	t.Helper()
-	c := exec.CommandContext(patient(t), "sh", "-eu", "-c", strings.ReplaceAll(block, "/tmp/digests.json", `"$DIGESTS"`))
+	c := exec.CommandContext(withTimeout(t), "sh", "-eu", "-c", strings.ReplaceAll(block, "/tmp/digests.json", `"$DIGESTS"`))
 	c.Env = r.env
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", strings.TrimSpace(block), err, out)

@@ -25,17 +25,16 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
-// programs are the scheduler, an aggregator and an agent as what they show. Safe for
-// concurrent use.
+// programs are the answers of the scheduler, an aggregator and an agent. Safe for concurrent use.
 type programs struct {
 	mu       sync.Mutex
 	nodes    []plugin.NodeState
 	notAfter time.Time
-	release  string // of Kubernetes, that the scheduler is of
+	release  string // of the scheduler's Kubernetes
 	why      agent.Why
 }
 
-// set changes what they show.
+// set changes their answers.
 func (p *programs) set(change func(*programs)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,19 +66,19 @@ kubernetes_build_info{git_version=%q,major="",minor=""} 1
 			_ = json.NewEncoder(w).Encode(plugin.Explanation{Pod: pod, Ours: true, State: plugin.PodCounted})
 			return
 		}
-		_ = json.NewEncoder(w).Encode(plugin.Status{Nodes: p.nodes}) // who asks says what he got
+		_ = json.NewEncoder(w).Encode(plugin.Status{Nodes: p.nodes}) // the client reports a failure
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-// A front is the API server as it is reached through a proxy, with a kubelet behind it:
-// it forwards the ports of our pods to programs.
+// A front is the API server behind a proxy, with a kubelet: it forwards the ports of our pods to
+// programs.
 type front struct {
 	kubeconfig string
 
 	mu      sync.Mutex
-	version string // the API server's, unless empty
+	version string // the API server's version, unless empty
 }
 
 func (f *front) calls(version string) {
@@ -88,7 +87,7 @@ func (f *front) calls(version string) {
 	f.version = version
 }
 
-// newFront is the API server of whoever the configuration says.
+// newFront returns the API server of the configuration's user.
 func newFront(t *testing.T, config *rest.Config, shown *programs) *front {
 	t.Helper()
 	f := &front{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
@@ -129,13 +128,13 @@ func newFront(t *testing.T, config *rest.Config, shown *programs) *front {
 	return f
 }
 
-// pods makes the pods that the front forwards to, and has one of them lead.
+// pods creates the pods that the front forwards to, and makes one of them the leader.
 func pods(t *testing.T, client kubernetes.Interface, node string) {
 	t.Helper()
 	for _, of := range []struct{ namespace, name string }{
 		{deploy.SystemNamespace, "spazio-scheduler"}, {deploy.SystemNamespace, "spazio-aggregator"}, {deploy.AgentNamespace, "spazio-agent"},
 	} {
-		pod := lodger()
+		pod := foreignPod()
 		pod.Name, pod.Labels = of.name+"-a", map[string]string{"app.kubernetes.io/name": of.name, "app.kubernetes.io/part-of": "spazio"}
 		pod.Spec.NodeName, pod.Spec.AutomountServiceAccountToken = node, new(false)
 		if _, err := client.CoreV1().Pods(of.namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
@@ -156,7 +155,7 @@ func unpods(t *testing.T, client kubernetes.Interface) {
 	}
 }
 
-// lead says who leads.
+// lead sets the leader.
 func lead(t *testing.T, client kubernetes.Interface, holder string) {
 	t.Helper()
 	leases := client.CoordinationV1().Leases(deploy.SystemNamespace)
@@ -170,7 +169,7 @@ func lead(t *testing.T, client kubernetes.Interface, holder string) {
 	}
 }
 
-// unready has a deployment's pods not run, or run again.
+// unready changes the number of a deployment's running pods.
 func unready(t *testing.T, client kubernetes.Interface, name string, running int32) {
 	t.Helper()
 	deployments := client.AppsV1().Deployments(deploy.SystemNamespace)

@@ -31,15 +31,14 @@ func objects(t *testing.T, c deploy.Config) []*unstructured.Unstructured {
 	return all
 }
 
-// selfMade begins the names of what the API server makes by itself, at its start
-// and later.
+// selfMade are prefixes of objects that the API server creates by itself, at its start and later.
 var selfMade = []string{
 	"ipaddresses.networking.k8s.io 10.0.0.1", "services default/kubernetes", "endpoints default/kubernetes",
 	"endpointslices.discovery.k8s.io default/kubernetes", "configmaps kube-system/", "leases.coordination.k8s.io kube-system/apiserver-",
 	"flowschemas.", "prioritylevelconfigurations.", "servicecidrs.", "priorityclasses.scheduling.k8s.io system-", "apiservices.",
 }
 
-// inventory are the cluster's objects that somebody has made.
+// inventory returns the cluster's objects without those.
 func inventory(t *testing.T, c *deploy.Cluster) (all []deploy.ID) {
 	t.Helper()
 	cluster.Eventually(t, "the cluster's objects can be listed", func() (bool, any) {
@@ -52,14 +51,14 @@ func inventory(t *testing.T, c *deploy.Cluster) (all []deploy.ID) {
 	})
 }
 
-func patient(t *testing.T) context.Context {
+func withTimeout(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// What is installed goes without a trace, whatever its components.
+// What was installed is removed without a trace, for any components.
 func TestLeavesNoTrace(t *testing.T) {
 	c, _ := control(t)
 	for _, components := range [][]string{nil, {"cgroup-v1"}, {"agent-kube"}, {"profiles-off", "cgroup-v1"}, {"testbed"}} {
@@ -71,29 +70,29 @@ func TestLeavesNoTrace(t *testing.T) {
 				t.Fatalf("%v, %v", problems, err)
 			}
 			if after := inventory(t, c); !slices.Equal(after, before) {
-				t.Errorf("looking at the cluster has changed it: %v", difference(before, after))
+				t.Errorf("reading the cluster changed it: %v", difference(before, after))
 			}
-			if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
+			if err := c.Install(withTimeout(t), wanted, deploy.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			installed, err := c.Installed(t.Context())
 			if err != nil || len(installed) != len(wanted) {
-				t.Errorf("%d objects are installed, want %d: %v", len(installed), len(wanted), err)
+				t.Errorf("got %d installed objects, want %d: %v", len(installed), len(wanted), err)
 			}
 			if more := difference(before, inventory(t, c)); len(more) < len(wanted) {
-				t.Errorf("%d objects more than before, want %d at least", len(more), len(wanted))
+				t.Errorf("got %d more objects than before, want at least %d", len(more), len(wanted))
 			}
-			if err := c.Uninstall(patient(t), deploy.Options{}); err != nil {
+			if err := c.Uninstall(withTimeout(t), deploy.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			if more := difference(before, inventory(t, c)); len(more) > 0 {
-				t.Errorf("left are %v", more)
+				t.Errorf("got remaining %v", more)
 			}
 		})
 	}
 }
 
-// difference are those that are in one of the lists alone.
+// difference returns the objects that are in only one of the lists.
 func difference(a, b []deploy.ID) (odd []deploy.ID) {
 	for _, pair := range [][2][]deploy.ID{{a, b}, {b, a}} {
 		for _, id := range pair[0] {
@@ -105,7 +104,7 @@ func difference(a, b []deploy.ID) (odd []deploy.ID) {
 	return odd
 }
 
-// remove leaves the server as it was, also after a failure.
+// remove restores the server, also after a failure.
 func remove(t *testing.T, c *deploy.Cluster) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), cluster.Patience)
@@ -115,14 +114,14 @@ func remove(t *testing.T, c *deploy.Cluster) {
 	}
 }
 
-// Whatever step an installation or a removal ends at, it is done again.
+// An installation or a removal that stops at any step can be repeated.
 func TestInterrupted(t *testing.T) {
 	c, _ := control(t)
 	wanted := objects(t, deploy.Config{})
 	before := inventory(t, c)
 	defer remove(t, c)
 	interrupted := func(what func(context.Context, deploy.Options) error, at int) error {
-		ctx, cancel := context.WithCancel(patient(t))
+		ctx, cancel := context.WithCancel(withTimeout(t))
 		defer cancel()
 		seen := 0
 		return what(ctx, deploy.Options{Progress: func(s deploy.Step) {
@@ -136,7 +135,7 @@ func TestInterrupted(t *testing.T) {
 		if err := interrupted(install, at); err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatalf("interrupted at step %d: %v", at, err)
 		}
-		if err := install(patient(t), deploy.Options{}); err != nil {
+		if err := install(withTimeout(t), deploy.Options{}); err != nil {
 			t.Fatalf("again after step %d: %v", at, err)
 		}
 		for _, again := range []int{1, 3, 30} {
@@ -144,16 +143,17 @@ func TestInterrupted(t *testing.T) {
 				t.Fatalf("removal interrupted at step %d: %v", again, err)
 			}
 		}
-		if err := c.Uninstall(patient(t), deploy.Options{}); err != nil {
+		if err := c.Uninstall(withTimeout(t), deploy.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if more := difference(before, inventory(t, c)); len(more) > 0 {
-			t.Fatalf("left are %v", more)
+			t.Fatalf("got remaining %v", more)
 		}
 	}
 }
 
-// Two installations do not mix, and one and a removal leave all or nothing.
+// Two concurrent installations do not mix, and an installation concurrent with a removal leaves all or
+// nothing.
 func TestTwoAtOnce(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
@@ -161,42 +161,41 @@ func TestTwoAtOnce(t *testing.T) {
 	for _, tag := range []string{"one", "two"} {
 		wanted := objects(t, deploy.Config{Tag: tag})
 		both.Go(func() {
-			if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
+			if err := c.Install(withTimeout(t), wanted, deploy.Options{}); err != nil {
 				t.Errorf("%s: %v", tag, err)
 			}
 		})
 	}
 	both.Wait()
 	if tags := tagsOf(t, client); len(tags) != 1 {
-		t.Errorf("images are of %v, want one tag", tags)
+		t.Errorf("got image tags %v, want one", tags)
 	}
 	wanted := objects(t, deploy.Config{Tag: "three"})
 	both.Go(func() {
-		if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
+		if err := c.Install(withTimeout(t), wanted, deploy.Options{}); err != nil {
 			t.Errorf("install: %v", err)
 		}
 	})
 	both.Go(func() {
-		if err := c.Uninstall(patient(t), deploy.Options{}); err != nil {
+		if err := c.Uninstall(withTimeout(t), deploy.Options{}); err != nil {
 			t.Errorf("uninstall: %v", err)
 		}
 	})
 	both.Wait()
 	installed, err := c.Installed(t.Context())
 	if err != nil || len(installed) != 0 && len(installed) != len(wanted) {
-		t.Errorf("%d of %d objects are there: %v", len(installed), len(wanted), err)
+		t.Errorf("got %d of %d objects: %v", len(installed), len(wanted), err)
 	}
 }
 
-// An installation that was killed without a word keeps others waiting for the life
-// that its lock has left, and no longer.
+// A killed installation blocks others only for the remaining lifetime of its lock.
 func TestAbandoned(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
 	wanted := objects(t, deploy.Config{})
 	leases := client.CoordinationV1().Leases(deploy.SystemNamespace)
 	var held *coordinationv1.Lease
-	if err := c.Install(patient(t), wanted, deploy.Options{Progress: func(s deploy.Step) {
+	if err := c.Install(withTimeout(t), wanted, deploy.Options{Progress: func(s deploy.Step) {
 		if s.Action == deploy.Ready && held == nil {
 			held, _ = leases.Get(t.Context(), "spazio-install", metav1.GetOptions{})
 		}
@@ -204,7 +203,7 @@ func TestAbandoned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if held == nil || held.Spec.LeaseDurationSeconds == nil || *held.Spec.LeaseDurationSeconds != 30 {
-		t.Fatalf("the lock does not say how long it lives without a word: %+v", held)
+		t.Fatalf("the lock has no lease duration: %+v", held)
 	}
 	abandoned := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "spazio-install"}, Spec: held.Spec}
 	abandoned, err := leases.Create(t.Context(), abandoned, metav1.CreateOptions{})
@@ -218,22 +217,22 @@ func TestAbandoned(t *testing.T) {
 			cancel()
 		}
 	}}); !errors.Is(err, deploy.ErrBusy) {
-		t.Errorf("while it may live: %v", err)
+		t.Errorf("while the lock is valid: got %v", err)
 	}
 	abandoned.Spec.LeaseDurationSeconds = new(int32(1))
 	if _, err := leases.Update(t.Context(), abandoned, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	told := ""
-	if err := c.Install(patient(t), wanted, deploy.Options{Progress: func(s deploy.Step) {
+	text := ""
+	if err := c.Install(withTimeout(t), wanted, deploy.Options{Progress: func(s deploy.Step) {
 		if s.Action == deploy.Waiting && s.Object.Name == "spazio-install" {
-			told = s.Text
+			text = s.Text
 		}
-	}}); err != nil || !strings.Contains(told, "less than 1s ago") {
-		t.Errorf("afterwards: %v, told %q", err, told)
+	}}); err != nil || !strings.Contains(text, "less than 1s ago") {
+		t.Errorf("afterwards: %v, got %q", err, text)
 	}
 	if _, err := leases.Get(t.Context(), "spazio-install", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the lock is still there: %v", err)
+		t.Errorf("the lock still exists: %v", err)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 )
 
-// installer are rules that suffice to install: each is looked for below.
+// installer returns rules that suffice to install; the test withholds each.
 func installer() []rbacv1.PolicyRule {
 	verbs := []string{"get", "list", "create", "patch", "delete"}
 	rule := func(group string, resources ...string) rbacv1.PolicyRule {
@@ -42,7 +42,7 @@ func installer() []rbacv1.PolicyRule {
 	}
 }
 
-// grant makes a user with rules, and returns his view of the cluster.
+// grant creates a user with rules, and returns the user's view of the cluster.
 func grant(t *testing.T, client kubernetes.Interface, user string, rules []rbacv1.PolicyRule) *deploy.Cluster {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
@@ -60,7 +60,7 @@ func grant(t *testing.T, client kubernetes.Interface, user string, rules []rbacv
 	if _, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, rule := range rules { // the authorizer follows a moment later
+	for _, rule := range rules { // the authorizer follows with a delay
 		cluster.Eventually(t, user+" has its rights", func() (bool, any) {
 			got, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 				User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0]},
@@ -79,8 +79,7 @@ func grant(t *testing.T, client kubernetes.Interface, user string, rules []rbacv
 	return c
 }
 
-// Each right that is missing is named before anything is changed, and who has them
-// all needs no more.
+// Each missing permission is named before anything is changed, and all of them suffice.
 func TestMissingRights(t *testing.T) {
 	admin, client := control(t)
 	defer remove(t, admin)
@@ -126,30 +125,30 @@ func TestMissingRights(t *testing.T) {
 			}
 			for _, want := range tt.want {
 				if !slices.Contains(problems, deploy.Problem{About: "rights", Text: want}) {
-					t.Errorf("nobody says %q, but %q", want, problems)
+					t.Errorf("got problems %[2]q, want %[1]q", want, problems)
 				}
 			}
 			for _, p := range problems {
 				if !strings.Contains(p.Text, tt.verb) {
-					t.Errorf("there is nothing wrong about %q", p)
+					t.Errorf("got a wrong problem %q", p)
 				}
 			}
 		})
 	}
 	if more := difference(before, slices.DeleteFunc(inventory(t, admin), func(id deploy.ID) bool { return strings.HasPrefix(id.Name, "installer-") })); len(more) > 0 {
-		t.Errorf("changed were %v", more)
+		t.Errorf("got changes %v", more)
 	}
 	c := grant(t, client, "installer", installer())
 	problems, err := c.Preflight(t.Context(), wanted)
 	if err != nil || len(problems) > 0 {
-		t.Errorf("with all rights: %q, %v", problems, err)
+		t.Errorf("with all permissions: got %q, %v", problems, err)
 	}
-	if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
-		t.Errorf("with all rights: %v", err)
+	if err := c.Install(withTimeout(t), wanted, deploy.Options{}); err != nil {
+		t.Errorf("with all permissions: got %v", err)
 	}
 }
 
-// What the cluster has no resource for is said, and images that are nowhere.
+// Missing resources of the cluster are reported, and missing images.
 func TestPreflight(t *testing.T) {
 	c, _ := control(t)
 	config := deploy.Config{Components: []string{"cert-manager"}}
@@ -175,11 +174,11 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// Nobody's pods are left waiting.
+// No foreign pod is left waiting.
 func TestUninstallRefuses(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
-	if err := c.Install(patient(t), objects(t, deploy.Config{}), deploy.Options{}); err != nil {
+	if err := c.Install(withTimeout(t), objects(t, deploy.Config{}), deploy.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	pod := corev1.PodSpec{SchedulerName: deploy.SchedulerName, RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i.example"}}}
@@ -266,13 +265,13 @@ func TestUninstallRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := inventory(t, c)
-			err := c.Uninstall(patient(t), deploy.Options{})
+			err := c.Uninstall(withTimeout(t), deploy.Options{})
 			var used *deploy.InUseError
 			if !errors.As(err, &used) || !errors.Is(err, deploy.ErrInUse) || len(used.Users) != 1 || used.Users[0].String() != resource+" default/user" {
 				t.Errorf("%v", err)
 			}
 			if less := difference(before, inventory(t, c)); len(less) > 0 {
-				t.Errorf("changed were %v", less)
+				t.Errorf("got changes %v", less)
 			}
 			if err := make.remove(); err != nil {
 				t.Fatal(err)
@@ -282,7 +281,7 @@ func TestUninstallRefuses(t *testing.T) {
 			}
 		})
 	}
-	// Others are of no concern: who has ended, who has another scheduler.
+	// Ended pods, and pods of other schedulers, do not matter.
 	elsewhere := *pod.DeepCopy()
 	elsewhere.SchedulerName = corev1.DefaultSchedulerName
 	if _, err := client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}, Spec: elsewhere}, create); err != nil {
@@ -300,24 +299,24 @@ func TestUninstallRefuses(t *testing.T) {
 	if users, err := c.Users(t.Context()); err != nil || len(users) > 0 {
 		t.Errorf("%v, %v", users, err)
 	}
-	// A profile of the component energy is of our scheduler too.
+	// A profile of the component energy is of our scheduler, too.
 	elsewhere.SchedulerName = "spazio-energy"
 	if _, err := client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "saver"}, Spec: elsewhere}, create); err != nil {
 		t.Fatal(err)
 	}
 	if users, err := c.Users(t.Context()); err != nil || len(users) != 1 || users[0].Name != "saver" {
-		t.Errorf("by another profile: %v, %v", users, err)
+		t.Errorf("pod of another profile: got %v, %v", users, err)
 	}
-	if _, err := client.CoreV1().Pods(deploy.SystemNamespace).Create(t.Context(), lodger(), create); err != nil {
+	if _, err := client.CoreV1().Pods(deploy.SystemNamespace).Create(t.Context(), foreignPod(), create); err != nil {
 		t.Fatal(err)
 	}
 	if users, err := c.Users(t.Context()); err != nil || len(users) != 2 || users[1].Name != "lodger" {
-		t.Errorf("a lodger: %v, %v", users, err)
+		t.Errorf("foreign pod: got %v, %v", users, err)
 	}
 }
 
-// lodger is a pod of somebody else, as the namespace admits it.
-func lodger() *corev1.Pod {
+// foreignPod returns a foreign pod, as the namespace admits it.
+func foreignPod() *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "lodger"}, Spec: corev1.PodSpec{
 		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 		Containers: []corev1.Container{{Name: "c", Image: "i.example", SecurityContext: &corev1.SecurityContext{
@@ -326,13 +325,13 @@ func lodger() *corev1.Pod {
 	}}
 }
 
-// What was installed is kept: certificates, and what somebody else has set unless
-// it is taken over.
+// A repeated installation keeps certificates, and fields that another manager has set unless it takes
+// them over.
 func TestInstallAgain(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
 	wanted := objects(t, deploy.Config{})
-	if err := c.Install(patient(t), wanted, deploy.Options{}); err != nil {
+	if err := c.Install(withTimeout(t), wanted, deploy.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	secret, err := client.CoreV1().Secrets(deploy.SystemNamespace).Get(t.Context(), "spazio-ca", metav1.GetOptions{})
@@ -345,7 +344,7 @@ func TestInstallAgain(t *testing.T) {
 	}
 	actions := map[deploy.Action]int{}
 	count := deploy.Options{Progress: func(s deploy.Step) { actions[s.Action]++ }}
-	if err := c.Install(patient(t), wanted, count); err != nil {
+	if err := c.Install(withTimeout(t), wanted, count); err != nil {
 		t.Fatal(err)
 	}
 	if actions[deploy.Unchanged] != len(wanted) || actions[deploy.Created]+actions[deploy.Configured] > 0 {
@@ -353,16 +352,16 @@ func TestInstallAgain(t *testing.T) {
 	}
 	secret, err = client.CoreV1().Secrets(deploy.SystemNamespace).Get(t.Context(), "spazio-ca", metav1.GetOptions{})
 	if err != nil || string(secret.Data["ca.key"]) != "k" {
-		t.Errorf("the authority's key is %q, %v", secret.Data, err)
+		t.Errorf("got authority key %q, %v", secret.Data, err)
 	}
 	scale := []byte(`{"spec":{"replicas":3}}`)
 	if _, err := client.AppsV1().Deployments(deploy.SystemNamespace).Patch(t.Context(), "spazio-aggregator", types.MergePatchType, scale, metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Install(patient(t), wanted, deploy.Options{}); err == nil || !strings.Contains(err.Error(), "somebody") || !strings.Contains(err.Error(), "replicas") {
-		t.Errorf("somebody else's replicas: %v", err)
+	if err := c.Install(withTimeout(t), wanted, deploy.Options{}); err == nil || !strings.Contains(err.Error(), "somebody") || !strings.Contains(err.Error(), "replicas") {
+		t.Errorf("replicas of another manager: got %v", err)
 	}
-	if err := c.Install(patient(t), wanted, deploy.Options{Force: true}); err != nil {
+	if err := c.Install(withTimeout(t), wanted, deploy.Options{Force: true}); err != nil {
 		t.Error(err)
 	}
 	d, err := client.AppsV1().Deployments(deploy.SystemNamespace).Get(t.Context(), "spazio-aggregator", metav1.GetOptions{})
@@ -371,7 +370,7 @@ func TestInstallAgain(t *testing.T) {
 	}
 }
 
-// The commands say how it went, in words and as JSON.
+// The commands report the result as text and as JSON.
 func TestCommands(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
@@ -400,13 +399,13 @@ func TestCommands(t *testing.T) {
 		return o
 	}
 	if text := run(command.ExitFailure, "install"); !strings.Contains(text, "registry") || !strings.Contains(text, "nothing was changed") {
-		t.Errorf("without a registry: %s", text)
+		t.Errorf("without a registry: got %s", text)
 	}
 	if o := parse(run(command.ExitOK, "install", "--registry=r.example", "--dry-run", "-o=json")); !o.OK || !o.DryRun || len(o.Steps) == 0 {
-		t.Errorf("a dry run: %+v", o)
+		t.Errorf("dry run: got %+v", o)
 	}
 	if more := difference(before, inventory(t, c)); len(more) > 0 {
-		t.Errorf("a dry run has changed %v", more)
+		t.Errorf("a dry run changed %v", more)
 	}
 	if text := run(command.ExitOK, "install", "--registry=r.example"); !strings.Contains(text, "Spazio runs.") {
 		t.Errorf("%s", text)
@@ -417,10 +416,10 @@ func TestCommands(t *testing.T) {
 	}
 	defer cluster.Remove(t, client)
 	if o := parse(run(command.ExitFailure, "uninstall", "-o=json")); o.OK || !strings.Contains(o.Error, "pods default/user") {
-		t.Errorf("in use: %+v", o)
+		t.Errorf("in use: got %+v", o)
 	}
 	if o := parse(run(command.ExitOK, "uninstall", "--force", "-o=json")); !o.OK || len(o.Steps) < len(objects(t, deploy.Config{})) {
-		t.Errorf("by force: %+v", o)
+		t.Errorf("with force: got %+v", o)
 	}
 	if text := run(command.ExitOK, "uninstall", "--force"); !strings.Contains(text, "Nothing of Spazio is left.") {
 		t.Errorf("again: %s", text)

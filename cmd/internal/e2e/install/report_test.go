@@ -24,11 +24,11 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// requesting makes a pod of a Deployment on a node that requests something, and has it run.
+// requesting creates a running pod of a Deployment with requests on a node.
 func requesting(t *testing.T, client kubernetes.Interface, deployment, node, cpu, memory string) {
 	t.Helper()
 	yes := true
-	pod := lodger()
+	pod := foreignPod()
 	pod.Name, pod.Labels = deployment+"-5d4f8c7b9-abcde", map[string]string{"pod-template-hash": "5d4f8c7b9"}
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment + "-5d4f8c7b9", UID: "1", Controller: &yes}}
 	pod.Spec.NodeName, pod.Spec.AutomountServiceAccountToken = node, new(false)
@@ -46,7 +46,7 @@ func requesting(t *testing.T, client kubernetes.Interface, deployment, node, cpu
 	}
 }
 
-// profiled stores a profile as the profiler does: 256 millicores and 1 GiB a pod, and twice as much
+// profiled stores a profile as the profiler does: 256 millicores and 1 GiB per pod, and twice as much
 // recommended.
 func profiled(t *testing.T, deployment string) {
 	t.Helper()
@@ -86,12 +86,13 @@ status:
 	}
 }
 
-// Somebody who may read nodes, pods and profiles, and forward ports of agents, sees what requests cost,
-// although no pod is Spazio's. Without a right he sees the rest, or which right it is.
+// A user who may read nodes, pods and profiles, and forward ports of agents, sees what requests cost,
+// although no pod is Spazio's. Without a permission the user sees the rest, or which permission is
+// missing.
 func TestReportCommand(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
-	if err := c.Install(patient(t), objects(t, deploy.Config{Components: []string{"profiles-observe"}}), deploy.Options{NoWait: true}); err != nil {
+	if err := c.Install(withTimeout(t), objects(t, deploy.Config{Components: []string{"profiles-observe"}}), deploy.Options{NoWait: true}); err != nil {
 		t.Fatal(err)
 	}
 	node(t, client, "near", 0)
@@ -128,7 +129,7 @@ func TestReportCommand(t *testing.T) {
 		return r
 	}
 	whole := reader("report-reader", "nodes", "pods", v1alpha1.Profiles)
-	r := report(whole, "10s") // two values: one gives no verdict
+	r := report(whole, "10s") // two values: one is not enough for a verdict
 	const gib = 1 << 30
 	near := r.Nodes[len(r.Nodes)-1]
 	if near.Name != "near" || !near.Idle || near.Requested.CPU != requestreport.Is(3.75) || near.Used.Mean.CPU != requestreport.Is(1) ||

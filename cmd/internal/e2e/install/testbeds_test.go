@@ -14,13 +14,13 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// Test beds keep what ends them from being removed. By force they go, whatever they
-// still wait for, but for what waits for others.
+// An uninstallation keeps the controllers that test beds need for their end. With force they are
+// removed, whatever they wait for, unless other objects depend on them.
 func TestUninstallWithTestbeds(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
 	before := inventory(t, c)
-	if err := c.Install(patient(t), objects(t, deploy.Config{Components: []string{"testbed"}}), deploy.Options{}); err != nil {
+	if err := c.Install(withTimeout(t), objects(t, deploy.Config{Components: []string{"testbed"}}), deploy.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	config := cluster.Plane(t).RESTConfig()
@@ -41,17 +41,17 @@ func TestUninstallWithTestbeds(t *testing.T) {
 		return err == nil || apierrors.IsAlreadyExists(err), err
 	})
 	var used *deploy.InUseError
-	if err := c.Uninstall(patient(t), deploy.Options{}); !errors.As(err, &used) || len(used.Users) != 1 ||
+	if err := c.Uninstall(withTimeout(t), deploy.Options{}); !errors.As(err, &used) || len(used.Users) != 1 ||
 		used.Users[0].String() != "testbeds.testbed.spazio-scheduler.github.io default/bed" {
 		t.Errorf("%v", err)
 	}
 	if _, err := client.AppsV1().Deployments(deploy.SystemNamespace).Get(t.Context(), "spazio-testbed", metav1.GetOptions{}); err != nil {
-		t.Errorf("refused, and yet: %v", err)
+		t.Errorf("refused, but changed: %v", err)
 	}
-	if err := c.Uninstall(patient(t), deploy.Options{Force: true}); err != nil {
+	if err := c.Uninstall(withTimeout(t), deploy.Options{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	if more := difference(before, inventory(t, c)); len(more) > 0 {
-		t.Errorf("left are %v", more)
+		t.Errorf("got remaining %v", more)
 	}
 }

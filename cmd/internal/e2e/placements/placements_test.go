@@ -25,17 +25,17 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 )
 
-// clusters is how many are compared.
+// clusters is the number of compared clusters.
 const clusters = 1000
 
-// Of random clusters of unlike nodes and random pods, declared and not, each pod goes
-// where the default profile of the real kube-scheduler would have it: to a node that
-// its plugins let through and none scores higher, or nowhere if they let none through.
+// In random clusters of different nodes and random pods, with requests and without, each pod is placed
+// as by the default profile of the real kube-scheduler: on a node that its plugins admit with the
+// highest score, or nowhere if they admit none.
 func TestDefaultPlacesAsKubeScheduler(t *testing.T) {
 	placeAlike(t, sim.Default{}, newProfile(t, config.LeastAllocated))
 }
 
-// So it is where the profile packs.
+// The same holds for a packing profile.
 func TestMostAllocatedPlacesAsKubeScheduler(t *testing.T) {
 	placeAlike(t, sim.MostAllocated{}, newProfile(t, config.MostAllocated))
 }
@@ -71,7 +71,7 @@ func placeAlike(t *testing.T, scheduler sim.Scheduler, real *profile) {
 				}
 			}
 			if !fits {
-				t.Fatalf("seed %d: pod %d (%+v) is on %s, where kube-scheduler lets it not", seed, i, pods[i], name)
+				t.Fatalf("seed %d: pod %d (%+v) is on %s, which kube-scheduler refuses", seed, i, pods[i], name)
 			}
 			real.place(podOf(i, pods[i]), record.Node)
 			placed++
@@ -79,12 +79,11 @@ func placeAlike(t *testing.T, scheduler sim.Scheduler, real *profile) {
 	}
 	t.Logf("%d pods placed alike, %d nowhere; %d other nodes of the same score", placed, waiting, tied)
 	if placed < 10*clusters || waiting < clusters/2 || tied > placed*3 {
-		t.Error("the clusters are too easy to tell")
+		t.Error("the clusters are too easy to distinguish the schedulers")
 	}
 }
 
-// random is a cluster of at most eight nodes and pods that outlast the run, one after
-// the other.
+// random returns a cluster of at most eight nodes and successive pods that outlast the run.
 func random(seed uint64) (sim.Config, []sim.Pod) {
 	rng := rand.New(rand.NewPCG(seed, 77))
 	c := sim.Config{Seed: seed, Horizon: 20, MaxPods: 4 + rng.IntN(12), Reserved: &baseline.Resources{}}
@@ -106,7 +105,7 @@ func random(seed uint64) (sim.Config, []sim.Pod) {
 		}
 		switch rng.IntN(4) {
 		case 0: // nothing
-		case 1: // limits alone, which are requests
+		case 1: // limits only, which become requests
 			p.Limit = amount()
 		default:
 			p.Request = amount()
@@ -144,14 +143,14 @@ func podOf(i int, p sim.Pod) *corev1.Pod {
 	}
 }
 
-// profile is the default profile of the real kube-scheduler, except for its strategy, on a
-// snapshot that the test makes.
+// profile is the default profile of the real kube-scheduler, except for its strategy, with a snapshot
+// from the test.
 type profile struct {
 	framework.Framework
 	lister *lister
 }
 
-// lister is a snapshot that may be exchanged.
+// lister is a replaceable snapshot.
 type lister struct{ *cache.Snapshot }
 
 func newProfile(t *testing.T, strategy config.ScoringStrategyType) *profile {
@@ -168,7 +167,7 @@ func newProfile(t *testing.T, strategy config.ScoringStrategyType) *profile {
 		}
 	}
 	if !found {
-		t.Fatal("the default profile says nothing of NodeResourcesFit")
+		t.Fatal("the default profile lacks NodeResourcesFit")
 	}
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -184,8 +183,8 @@ func newProfile(t *testing.T, strategy config.ScoringStrategyType) *profile {
 	return &profile{f, l}
 }
 
-// withoutDevices leaves out the plugin for devices, which no pod here asks for and which
-// wants a manager of its own.
+// withoutDevices removes the plugin for devices, which no pod here requests and which requires a
+// manager.
 func withoutDevices(p *config.KubeSchedulerProfile) *config.KubeSchedulerProfile {
 	p.Plugins.MultiPoint.Disabled = append(p.Plugins.MultiPoint.Disabled, config.Plugin{Name: "DynamicResources"})
 	var kept []config.Plugin
@@ -223,7 +222,7 @@ func (p *profile) place(pod *corev1.Pod, node int) {
 	info.(*framework.NodeInfo).AddPod(pod)
 }
 
-// scores are those of the nodes that the plugins let through.
+// scores returns those of the nodes that the plugins admit.
 func (p *profile) scores(t *testing.T, pod *corev1.Pod) map[string]int64 {
 	t.Helper()
 	ctx, state := context.Background(), framework.NewCycleState()

@@ -29,8 +29,8 @@ spec:
     spec: {containers: [{name: main, image: "example.org/main:1", resources: {requests: {cpu: "4", memory: 4Gi}}}]}
 `
 
-// The documented ways to apply a recommendation give no warning, whichever way the object is
-// kept by, and change the requests alone; nor do they the second time, when nothing changes.
+// The documented ways to apply a recommendation print no warning, however the object is managed, and
+// change only the requests; so does a second time, when nothing changes.
 func TestDocumentedApplyWarnsOfNothing(t *testing.T) {
 	kubectl, err := exec.LookPath("kubectl")
 	if err != nil {
@@ -39,11 +39,11 @@ func TestDocumentedApplyWarnsOfNothing(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	run := func(t *testing.T, args ...string) {
 		t.Helper()
-		var said strings.Builder
+		var output strings.Builder
 		command := exec.CommandContext(t.Context(), kubectl, append([]string{"--kubeconfig", kubeconfig}, args...)...)
-		command.Stderr = &said
-		if err := command.Run(); err != nil || said.Len() > 0 {
-			t.Fatalf("kubectl %s: %v, %s", strings.Join(args, " "), err, said.String())
+		command.Stderr = &output
+		if err := command.Run(); err != nil || output.Len() > 0 {
+			t.Fatalf("kubectl %s: %v, %s", strings.Join(args, " "), err, output.String())
 		}
 	}
 	p := &v1alpha1.WorkloadProfile{ObjectMeta: metav1.ObjectMeta{Name: "applied", Namespace: "default"}}
@@ -85,7 +85,7 @@ func TestDocumentedApplyWarnsOfNothing(t *testing.T) {
 			}
 			main := got.Spec.Template.Spec.Containers[0]
 			if r := main.Resources.Requests; r.Cpu().String() != "149m" || r.Memory().String() != "200Mi" || main.Image != "example.org/main:1" {
-				t.Errorf("the container is %+v", main)
+				t.Errorf("got container %+v", main)
 			}
 		})
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 )
 
-// faring is a Prometheus server that knows that one service calls another, which a limit
-// holds up.
-func faring(t *testing.T, web, cart string) string {
+// throttledService is a Prometheus server whose data show that one service calls another, which a limit
+// throttles.
+func throttledService(t *testing.T, web, cart string) string {
 	t.Helper()
 	vector := func(samples string) string {
 		return `{"status":"success","data":{"resultType":"vector","result":[` + samples + `]}}`
@@ -36,13 +36,13 @@ func faring(t *testing.T, web, cart string) string {
 	return s.URL
 }
 
-// The continuous profiler's factors, the application and the connections are in the
-// objects, which the API server takes, and the recommendation is by them.
+// The continuous profiler's factors, the application and the connections are in the objects, which the
+// API server accepts, and the recommendation uses them.
 func TestTheContinuousProfilerCorrects(t *testing.T) {
 	client, objects := connect(t)
 	t.Cleanup(func() { forget(t, objects) })
 	p := startProfiler(t, grant(t, client, "continuous", controller.Rights()),
-		"--prometheus", faring(t, "tuned-web", "tuned-cart"), "--continuous", "on", "--cp-metrics", "prometheus", "--continuous-every", "1s")
+		"--prometheus", throttledService(t, "tuned-web", "tuned-cart"), "--continuous", "on", "--cp-metrics", "prometheus", "--continuous-every", "1s")
 	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})
 	for _, name := range []string{"tuned-web", "tuned-cart"} {
 		a.read(podOf(t, client, name, "node-a", 1), .5, 100<<20)

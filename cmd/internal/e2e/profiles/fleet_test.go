@@ -24,17 +24,17 @@ import (
 
 const (
 	gib = 1 << 30
-	// A node has memory for two heavy pods and all light ones, and beside these and one
-	// heavy pod for a second with the caution that one is met with which is well known,
-	// half as much again; a typical pod is taken to need an eighth of it.
+	// A node has memory for two heavy pods and all light ones, and beside these and one heavy pod for a
+	// second one with the caution for a well-known demand, half as much again; a typical pod is assumed
+	// to need an eighth of it.
 	nodeMemory, heavyMemory, lightMemory = 128 * gib, 48 * gib, gib / 4
 	typicalShare                         = 1. / 8
 )
 
-// fleet are nodes whose pods take memory by their Deployment's name; it reports on
-// them, and reads their pods for a profiler.
+// fleet is nodes whose pods use memory by their Deployment's name; it reports for them, and reads their
+// pods for a profiler.
 type fleet struct {
-	// heavy, light and growing are Deployments that no other test has.
+	// heavy, light and growing are Deployments that no other test uses.
 	heavy, light, growing string
 	t                     *testing.T
 	client                kubernetes.Interface
@@ -45,8 +45,8 @@ type fleet struct {
 	mu             sync.Mutex
 	sequence       uint64
 	read           map[string]bool     // pods by UID
-	most           map[string]int64    // the most memory that pods of a node took
-	mispredictions map[string][]uint64 // what a node tells of pods, by the node
+	most           map[string]int64    // the most memory used by the pods of a node
+	mispredictions map[string][]uint64 // reported mispredictions by node
 }
 
 // startFleet runs until the test's end.
@@ -89,7 +89,7 @@ func deploymentOf(pod *corev1.Pod) string {
 	return name
 }
 
-// The two revisions of a Deployment: pods of growing take twice as much since the newer.
+// The two revisions of a Deployment: pods of growing use twice as much from the newer on.
 const older, newer = "5d4f8c7b9", "6c9b7f5d8"
 
 func memoryOf(pod *corev1.Pod) int64 {
@@ -103,7 +103,7 @@ func memoryOf(pod *corev1.Pod) int64 {
 	return heavyMemory
 }
 
-// report tells of all nodes as they are.
+// report sends the present state of all nodes.
 func (f *fleet) report(ctx context.Context) {
 	pods, err := f.client.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -141,25 +141,25 @@ func (f *fleet) report(ctx context.Context) {
 	}
 }
 
-// checkMemory fails the test for a node that had less memory than its pods took.
+// checkMemory fails the test for a node with less memory than its pods used.
 func (f *fleet) checkMemory() {
 	f.t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, most := range f.most {
 		if most > nodeMemory {
-			f.t.Errorf("pods on %s took %d GiB", name, most/gib)
+			f.t.Errorf("pods on %s used %d GiB", name, most/gib)
 		}
 	}
 }
 
-// submit makes n pods of a Deployment for the scheduler to place.
+// submit creates n pods of a Deployment for the scheduler to place.
 func (f *fleet) submit(deployment string, from, n int) {
 	f.t.Helper()
 	f.submitOf(older, deployment, from, n)
 }
 
-// submitOf makes pods of a revision.
+// submitOf creates pods of a revision.
 func (f *fleet) submitOf(revision, deployment string, from, n int) {
 	f.t.Helper()
 	controls := true
@@ -190,7 +190,7 @@ func (f *fleet) pods(deployment string) []corev1.Pod {
 	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return deploymentOf(&pod) != deployment })
 }
 
-// bound counts the pods of a Deployment that have a node, and those that have none.
+// bound counts the pods of a Deployment with a node and those without.
 func (f *fleet) bound(deployment string) (bound, waiting int) {
 	f.t.Helper()
 	for _, pod := range f.pods(deployment) {
@@ -203,7 +203,7 @@ func (f *fleet) bound(deployment string) (bound, waiting int) {
 	return bound, waiting
 }
 
-// end has the first of a Deployment's pods that have a node come to its end.
+// end ends the first of a Deployment's pods with a node.
 func (f *fleet) end(deployment string) {
 	f.t.Helper()
 	for _, pod := range f.pods(deployment) {
@@ -217,20 +217,20 @@ func (f *fleet) end(deployment string) {
 	f.t.Fatalf("no pod of %s has a node", deployment)
 }
 
-// waitRefused waits until a pod of a Deployment is told what it waits for.
+// waitRefused waits until a pod of a Deployment has the reason for its wait.
 func (f *fleet) waitRefused(deployment string) {
 	f.t.Helper()
-	cluster.Eventually(f.t, "who waits is told what for", func() (bool, any) {
-		var said []string
+	cluster.Eventually(f.t, "the reason of the waiting pod", func() (bool, any) {
+		var output []string
 		for _, pod := range f.pods(deployment) {
 			for _, c := range pod.Status.Conditions {
 				if c.Type == corev1.PodScheduled && strings.Contains(c.Message, "without enough memory for what the pod is expected to take") {
 					return true, nil
 				}
-				said = append(said, c.Message)
+				output = append(output, c.Message)
 			}
 		}
-		return false, said
+		return false, output
 	})
 }
 
@@ -242,7 +242,7 @@ func (f *fleet) waitBound(deployment string, n int) {
 	})
 }
 
-// waitReported waits until the nodes have told of all pods that are bound.
+// waitReported waits until the nodes have reported all bound pods.
 func (f *fleet) waitReported(hub *plugin.Hub) {
 	f.t.Helper()
 	cluster.Eventually(f.t, "all pods are reported", func() (bool, any) {

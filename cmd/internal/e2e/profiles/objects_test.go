@@ -23,7 +23,7 @@ import (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// define gives the API server the definitions, and waits until it serves them.
+// define adds the definitions to the API server, and waits until it serves them.
 func define(t *testing.T, client dynamic.Interface) {
 	t.Helper()
 	texts := v1alpha1.CRDs()
@@ -45,8 +45,8 @@ func define(t *testing.T, client dynamic.Interface) {
 	}
 }
 
-// connect returns an administrator's clients of an API server with the definitions. The
-// test's pods go with the test.
+// connect returns an administrator's clients of an API server with the definitions. The test's pods are
+// deleted with it.
 func connect(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
 	t.Helper()
 	client, _ := cluster.Connect(t)
@@ -56,7 +56,7 @@ func connect(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
 	return client, objects
 }
 
-// undefine takes the profiles' definition away, with all profiles.
+// undefine removes the profiles' definition, with all profiles.
 func undefine(t *testing.T, client dynamic.Interface) {
 	t.Helper()
 	name := v1alpha1.Profiles + "." + v1alpha1.GroupVersion.Group
@@ -97,7 +97,7 @@ func dynamicClient(t *testing.T) dynamic.Interface {
 	return client
 }
 
-// typedClient is a REST client as the package's documentation says.
+// typedClient returns a REST client as in the package's documentation.
 func typedClient(t *testing.T) rest.Interface {
 	t.Helper()
 	config := cluster.Plane(t).RESTConfig()
@@ -155,8 +155,8 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// The real API server takes the definitions, what the cost of their rules may be
-// included, a profile of every field, and returns it through the types.
+// The real API server accepts the definitions, the cost of their rules included, and a profile with
+// every field, and returns it through the types.
 func TestDefinitionsPassTheAPIServer(t *testing.T) {
 	client := dynamicClient(t)
 	define(t, client)
@@ -168,7 +168,7 @@ func TestDefinitionsPassTheAPIServer(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = profiles.Delete(context.Background(), "whole", metav1.DeleteOptions{}) })
 	if made.Object["status"] != nil {
-		t.Errorf("who may make a profile says what was measured: %v", made.Object["status"])
+		t.Errorf("a user who may create a profile set its status: %v", made.Object["status"])
 	}
 	whole.SetResourceVersion(made.GetResourceVersion())
 	if _, err := profiles.UpdateStatus(t.Context(), whole, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict}); err != nil {
@@ -188,11 +188,11 @@ func TestDefinitionsPassTheAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(whole.Object["status"], parse(t, string(text)).Object["status"]); diff != "" {
-		t.Errorf("the types lose something of the status: %s", diff)
+		t.Errorf("the types lose a part of the status: %s", diff)
 	}
 }
 
-// A bad object is refused, each field by its name.
+// An invalid object is refused with the name of each field.
 func TestBadObjectsAreRefusedFieldByField(t *testing.T) {
 	client := dynamicClient(t)
 	define(t, client)
@@ -247,7 +247,7 @@ func TestBadObjectsAreRefusedFieldByField(t *testing.T) {
 	}
 }
 
-// set sets what a path leads to.
+// set sets the value at a path.
 func set(object any, path []string, value any) error {
 	last := len(path) == 1
 	switch in := object.(type) {

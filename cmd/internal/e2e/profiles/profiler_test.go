@@ -37,7 +37,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
-// grant gives a new service account rights, and returns its kubeconfig.
+// grant gives a new service account permissions, and returns its kubeconfig.
 func grant(t *testing.T, client kubernetes.Interface, account string, rights []controller.Right) string {
 	t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: controller.LeaseName}}
@@ -64,7 +64,7 @@ func grant(t *testing.T, client kubernetes.Interface, account string, rights []c
 	if err := embedded.WriteKubeconfig(file, config); err != nil {
 		t.Fatal(err)
 	}
-	// The authorizer follows roles a moment later.
+	// The authorizer follows roles with a delay.
 	last := rights[len(rights)-1]
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:               "system:serviceaccount:" + metav1.NamespaceDefault + ":" + account,
@@ -77,14 +77,13 @@ func grant(t *testing.T, client kubernetes.Interface, account string, rights []c
 	return file
 }
 
-// process is a profiler of its own.
+// process is a profiler in its own process.
 type process struct {
 	cluster.Command
 	address, debug string
 }
 
-// startProfiler starts one; it listens at the same addresses when it is started
-// again.
+// startProfiler starts a profiler; a restarted one listens at the same addresses.
 func startProfiler(t *testing.T, kubeconfig string, args ...string) *process {
 	t.Helper()
 	p := &process{address: transporttest.Address(t), debug: transporttest.Address(t)}
@@ -96,7 +95,7 @@ func startProfiler(t *testing.T, kubeconfig string, args ...string) *process {
 
 func (p *process) metrics() cluster.Scraper { return cluster.NewScraper("http://"+p.debug, "") }
 
-// state is what the profiler knows.
+// state returns the profiler's state.
 func (p *process) state(t *testing.T) (profiler.State, error) {
 	t.Helper()
 	response, err := http.Get("http://" + p.debug + "/debug/profiles")
@@ -108,8 +107,8 @@ func (p *process) state(t *testing.T) (profiler.State, error) {
 	return s, json.NewDecoder(response.Body).Decode(&s)
 }
 
-// podOf makes a pod as a Deployment's controllers do, bound to a node, of a container
-// main and others beside it.
+// podOf creates a pod as a Deployment's controllers do, bound to a node, with a container main and
+// others beside it.
 func podOf(t *testing.T, client kubernetes.Interface, deployment, node string, n int, beside ...string) *corev1.Pod {
 	t.Helper()
 	controls := true
@@ -130,13 +129,12 @@ func podOf(t *testing.T, client kubernetes.Interface, deployment, node string, n
 	return pod
 }
 
-// nodeAgent is the client by which an agent tells what pods of its node take.
+// nodeAgent is an agent's client for the usage of its node's pods.
 type nodeAgent struct {
 	usages *publish.Usages
 }
 
-// startAgent starts one, which reads its pods ten times a second until the test's
-// end.
+// startAgent starts one, which reads its pods ten times a second until the test's end.
 func startAgent(t *testing.T, c publish.UsagesConfig) *nodeAgent {
 	t.Helper()
 	c.Incarnation = uint64(time.Now().UnixNano())
@@ -165,7 +163,7 @@ func startAgent(t *testing.T, c publish.UsagesConfig) *nodeAgent {
 	return a
 }
 
-// read is the first reading of a pod, ten seconds old.
+// read takes the first reading of a pod, ten seconds old.
 func (a *nodeAgent) read(pod *corev1.Pod, cores float64, memory uint64) {
 	const age = 10 * time.Second
 	a.usages.Take(time.Now(), []agent.PodReading{{
@@ -173,7 +171,7 @@ func (a *nodeAgent) read(pod *corev1.Pod, cores float64, memory uint64) {
 	}})
 }
 
-// readContainers is the same of a pod and its containers, by their IDs.
+// readContainers does the same for a pod and its containers, by their IDs.
 func (a *nodeAgent) readContainers(pod *corev1.Pod, memory map[string]uint64) {
 	var readings []agent.PodReading
 	for id, bytes := range memory {
@@ -203,8 +201,8 @@ func published(t *testing.T, deployment string, ok func(profile.Demand) bool) *v
 	return p
 }
 
-// edit changes a profile that satisfies a condition, or a part of it, beside a profiler
-// that may be writing it.
+// edit changes a profile that satisfies a condition, or a part of it, while a profiler may be writing
+// it.
 func edit(t *testing.T, deployment string, ok func(profile.Demand) bool, part string, change func(*v1alpha1.WorkloadProfile)) {
 	t.Helper()
 	for {
@@ -226,8 +224,8 @@ func about(memory float64) func(profile.Demand) bool {
 	}
 }
 
-// From what agents measure to objects, through a profiler that is killed, whose
-// checkpoints are read by its next process, and definitions that go and come again.
+// Measurements become objects through a profiler that is killed, whose checkpoints the next process
+// reads, and definitions that are removed and restored.
 func TestProfilesSurvive(t *testing.T) {
 	client, objects := connect(t)
 	kubeconfig := grant(t, client, "survivor", controller.Rights())
@@ -263,14 +261,14 @@ func TestProfilesSurvive(t *testing.T) {
 	p.Kill(t)
 	p.Start(t)
 	cluster.WaitMetric(t, p.metrics(), `spazio_profiler_checkpoints_total{result="restored"}`, 2)
-	// The last one's lease has to run out.
+	// The former one's lease has to expire.
 	cluster.WaitMetric(t, p.metrics(), "spazio_profiler_leader", 1)
 	state, err := p.state(t)
 	if err != nil || len(state.Workloads) != 2 || state.Workloads[0].Workload.Name != "heavy" || state.Workloads[0].Pods != 4 || state.Workloads[0].Demand.Memory.Confidence < .75 {
-		t.Errorf("after a kill: %+v, %v", state, err)
+		t.Errorf("after a kill: got %+v, %v", state, err)
 	}
 	if got := published(t, "heavy", about(heavy)); got.UID != first.UID {
-		t.Error("the profile was made again")
+		t.Error("the profile was recreated")
 	}
 
 	undefine(t, objects)
@@ -278,13 +276,13 @@ func TestProfilesSurvive(t *testing.T) {
 	published(t, "heavy", func(d profile.Demand) bool { return about(heavy)(d) && d.Memory.Confidence >= .75 })
 	published(t, "light", about(light))
 
-	// Somebody edits what was found.
+	// Another writer edits the status.
 	edit(t, "light", about(light), "status", func(p *v1alpha1.WorkloadProfile) { p.Status.Demand.Memory.Amount = v1alpha1.Bytes(64 << 30) })
 	published(t, "light", about(light))
 	p.Interrupt(t)
 }
 
-// What it may not do a profiler names, and goes on with the rest.
+// A profiler logs each missing permission, and continues with the rest.
 func TestMissingRightsAreNamed(t *testing.T) {
 	client, _ := connect(t)
 	all := controller.Rights(features...)
@@ -298,18 +296,18 @@ func TestMissingRightsAreNamed(t *testing.T) {
 			}
 			cluster.WaitMetric(t, p.metrics(), fmt.Sprintf("spazio_profiler_missing_rights{group=%q,resource=%q,verb=%q}", right.Group, path, right.Verb), 1)
 			cluster.Eventually(t, "the log", func() (bool, any) {
-				said := p.Said()
-				return strings.Contains(said, fmt.Sprintf("msg=\"a right is missing\" right=%q", right.String())), said
+				output := p.Said()
+				return strings.Contains(output, fmt.Sprintf("msg=\"a right is missing\" right=%q", right.String())), output
 			})
 			if n := strings.Count(p.Said(), "a right is missing"); n != 1 {
-				t.Errorf("%d rights are said to be missing", n)
+				t.Errorf("got %d missing permissions in the log", n)
 			}
 			p.Interrupt(t)
 		})
 	}
 }
 
-// A standby hears what the leader hears, and goes on where it stopped.
+// A standby receives the same as the leader, and continues where it stopped.
 func TestAStandbyTakesOver(t *testing.T) {
 	client, _ := connect(t)
 	kubeconfig := grant(t, client, "replica", controller.Rights())
@@ -328,19 +326,19 @@ func TestAStandbyTakesOver(t *testing.T) {
 	leader.Kill(t)
 	a.read(podOf(t, client, "late", "node-a", 1), .1, 300<<20)
 	published(t, "late", about(300<<20))
-	// The late one and its status, nothing that was there.
+	// The late one and its status, nothing older.
 	cluster.WaitMetric(t, standby.metrics(), `spazio_profiler_writes_total{kind="profile",result="ok"}`, 2)
 	standby.Interrupt(t)
 }
 
-// An agent that shows its token speaks of its own node's pods; nobody else does.
+// An agent's token allows usage of its own node's pods only.
 func TestTokensAreOfNodes(t *testing.T) {
 	client, _ := connect(t)
 	for _, node := range []string{"node-mine", "node-other"} {
 		cluster.Register(t, client, node)
 		t.Cleanup(func() { _ = client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}) })
 	}
-	for _, account := range []string{"usage-agent", "stranger"} {
+	for _, account := range []string{"usage-agent", "foreign"} {
 		if _, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -357,21 +355,21 @@ func TestTokensAreOfNodes(t *testing.T) {
 	honest := as("node-mine", "usage-agent", "spazio-profiler")
 	honest.read(mine, .1, 100<<20)
 	published(t, "mine", about(100<<20))
-	// A pod of another node, by an agent of this one.
+	// A pod of another node, from this node's agent.
 	honest.read(other, 9, 64<<30)
 	cluster.WaitMetric(t, p.metrics(), `spazio_profiler_windows_total{result="foreign"}`, 1)
-	for _, liar := range []struct{ node, account, audience, metric string }{
+	for _, attempt := range []struct{ node, account, audience, metric string }{
 		{"node-other", "usage-agent", "spazio-profiler", `spazio_profiler_batches_total{result="foreign"}`},
-		{"node-mine", "stranger", "spazio-profiler", `spazio_identities_total{result="refused"}`},
+		{"node-mine", "foreign", "spazio-profiler", `spazio_identities_total{result="refused"}`},
 		{"node-mine", "usage-agent", "spazio-scheduler", `spazio_identities_total{result="refused"}`},
 	} {
-		before, err := p.metrics().Value(liar.metric)
+		before, err := p.metrics().Value(attempt.metric)
 		if err != nil {
 			t.Fatal(err)
 		}
-		as(liar.node, liar.account, liar.audience).read(other, 9, 64<<30)
-		cluster.Eventually(t, fmt.Sprint(liar, " is refused and counted"), func() (bool, any) {
-			now, err := p.metrics().Value(liar.metric)
+		as(attempt.node, attempt.account, attempt.audience).read(other, 9, 64<<30)
+		cluster.Eventually(t, fmt.Sprint(attempt, " is refused and counted"), func() (bool, any) {
+			now, err := p.metrics().Value(attempt.metric)
 			return err == nil && now > before, fmt.Sprint(now, err)
 		})
 	}
@@ -381,16 +379,16 @@ func TestTokensAreOfNodes(t *testing.T) {
 	}
 	for _, w := range state.Workloads {
 		if w.Workload.Name == "other" && w.Pods > 0 {
-			t.Errorf("a liar was believed: %+v", w)
+			t.Errorf("false usage was accepted: %+v", w)
 		}
 	}
 	p.Interrupt(t)
-	if said := p.Said(); !strings.Contains(said, "a call was refused") {
-		t.Errorf("the log does not say who was refused: %s", said)
+	if output := p.Said(); !strings.Contains(output, "a call was refused") {
+		t.Errorf("the refused caller is missing in the log: %s", output)
 	}
 }
 
-// tokenOf returns the file of a token as the kubelet gives one to an agent's pod.
+// tokenOf returns the file of a token as the kubelet gives it to an agent's pod.
 func tokenOf(t *testing.T, client kubernetes.Interface, account, audience, node string) string {
 	t.Helper()
 	pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), &corev1.Pod{
@@ -414,7 +412,7 @@ func tokenOf(t *testing.T, client kubernetes.Interface, account, audience, node 
 	return file
 }
 
-// A pod's containers are told apart by the IDs in its status.
+// A pod's containers are identified by the IDs in its status.
 func TestContainersAreTheStatuss(t *testing.T) {
 	client, _ := connect(t)
 	p := startProfiler(t, grant(t, client, "containers", controller.Rights()))
@@ -429,7 +427,7 @@ func TestContainersAreTheStatuss(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster.WaitMetric(t, p.metrics(), `spazio_profiler_windows_total{result="accepted"}`, 3)
-	// The next window of the pod publishes what its containers should ask for.
+	// The next window of the pod publishes the containers' recommended requests.
 	a.read(podOf(t, client, "pair", "node-a", 2, "proxy"), .1, 500<<20)
 	cluster.Eventually(t, "recommendations", func() (bool, any) {
 		r := published(t, "pair", about(500<<20)).Status.Recommendation
@@ -444,7 +442,7 @@ func TestContainersAreTheStatuss(t *testing.T) {
 	p.Interrupt(t)
 }
 
-// What is shown follows Prometheus' rules for names.
+// The metrics follow Prometheus' rules for names.
 func TestMetricsPassTheLinter(t *testing.T) {
 	client, _ := connect(t)
 	p := startProfiler(t, grant(t, client, "linted", controller.Rights()))
@@ -461,8 +459,8 @@ func TestMetricsPassTheLinter(t *testing.T) {
 	p.Interrupt(t)
 }
 
-// From the first window of an unknown workload to its status in the API.
-func TestFirstPricesComeSoon(t *testing.T) {
+// This measures the time from the first window of an unknown workload to its status in the API.
+func TestFirstProfilesComeSoon(t *testing.T) {
 	const workloads = 40
 	client, _ := connect(t)
 	p := startProfiler(t, grant(t, client, "timed", controller.Rights()))
@@ -477,7 +475,7 @@ func TestFirstPricesComeSoon(t *testing.T) {
 	began := map[string]time.Time{}
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		ticker := time.NewTicker(250 * time.Millisecond) // each is two of ten writes a second
+		ticker := time.NewTicker(250 * time.Millisecond) // each makes two of the ten writes a second
 		defer ticker.Stop()
 		for n := range workloads {
 			pod := podOf(t, client, fmt.Sprint("timed-", n), "node-a", 1)
@@ -491,7 +489,7 @@ func TestFirstPricesComeSoon(t *testing.T) {
 	var took []time.Duration
 	for event := range watch.ResultChan() {
 		o, ok := event.Object.(*v1alpha1.WorkloadProfile)
-		if !ok { // why the watch ends
+		if !ok { // the watch's final error
 			t.Errorf("%+v", event.Object)
 			continue
 		}
@@ -508,7 +506,7 @@ func TestFirstPricesComeSoon(t *testing.T) {
 	}
 	reading.Wait()
 	if len(took) < workloads {
-		t.Fatalf("the watch ended after %d of %d", len(took), workloads)
+		t.Fatalf("got %d of %d before the watch ended", len(took), workloads)
 	}
 	slices.Sort(took)
 	t.Logf("first window to status: p50 %v, p99 %v, most %v of %d", took[workloads/2], took[workloads*99/100], took[workloads-1], workloads)

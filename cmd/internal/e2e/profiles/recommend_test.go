@@ -39,18 +39,18 @@ var features = []controller.Feature{controller.ForVPA, controller.ForResize, con
 
 var vpaResource = schema.GroupVersionResource{Group: "autoscaling.k8s.io", Version: "v1", Resource: "verticalpodautoscalers"}
 
-// recommends are the flags that turn the features on.
+// recommends are the flags that enable the features.
 var recommends = []string{"--vpa-name", "spazio", "--resize", "--export-liqo"}
 
-// observing are the flags by which who calls whom is asked for each second.
+// observing returns the flags that query the calls between services each second.
 func observing(t *testing.T, caller string) []string {
-	return []string{"--prometheus", faring(t, caller, "elsewhere"), "--continuous", "observe", "--continuous-every", "1s"}
+	return []string{"--prometheus", throttledService(t, caller, "elsewhere"), "--continuous", "observe", "--continuous-every", "1s"}
 }
 
 // vpaTools is the module that pins the Vertical Pod Autoscaler's.
 const vpaTools = "../../../../tools/compat/vpa"
 
-// resizeNode is the node of the pods that are resized.
+// resizeNode is the node of the resized pods.
 const resizeNode = "node-resize"
 
 // goTool runs the go command in that module.
@@ -59,17 +59,17 @@ func goTool(t *testing.T, in []byte, args ...string) []byte {
 	command := exec.Command("go", args...)
 	command.Dir, command.Env = vpaTools, append(os.Environ(), "GOWORK=off")
 	command.Stdin = bytes.NewReader(in)
-	var said bytes.Buffer
-	command.Stderr = &said
+	var output bytes.Buffer
+	command.Stderr = &output
 	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("%v: %v %s", command, err, &said)
+		t.Fatalf("%v: %v %s", command, err, &output)
 	}
 	return out
 }
 
-// defineOthers gives the API server the definitions that a recommender writes to: those
-// of the Vertical Pod Autoscaler's module, and of package liqo.
+// defineOthers adds the definitions of objects that a recommender writes to the API server: those of
+// the Vertical Pod Autoscaler's module, and of package liqo.
 func defineOthers(t *testing.T, client dynamic.Interface) {
 	t.Helper()
 	var module struct{ Dir string }
@@ -91,7 +91,7 @@ func defineOthers(t *testing.T, client dynamic.Interface) {
 			t.Fatalf("the API server refuses %s: %v", crd.GetName(), err)
 		}
 	}
-	// The API server resizes pods of nodes that it knows.
+	// The API server resizes pods on nodes that it knows.
 	kube, _ := cluster.Connect(t)
 	cluster.Register(t, kube, resizeNode)
 	t.Cleanup(func() {
@@ -109,8 +109,8 @@ func defineOthers(t *testing.T, client dynamic.Interface) {
 	})
 }
 
-// resizablePod is the nth pod of a Deployment, which has run for an hour, requests a core
-// and a GiB, and may be resized.
+// resizablePod returns the nth pod of a Deployment, which has run for an hour, requests a core and a
+// GiB, and may be resized.
 func resizablePod(t *testing.T, client kubernetes.Interface, deployment string, n int, conditions ...corev1.PodCondition) *corev1.Pod {
 	t.Helper()
 	controls := true
@@ -135,8 +135,8 @@ func resizablePod(t *testing.T, client kubernetes.Interface, deployment string, 
 	return pod
 }
 
-// autoscaler makes an object that asks us about a Deployment, whose containers may have
-// 4 GiB at most.
+// autoscaler creates an object that selects us as recommender for a Deployment, whose containers may
+// have at most 4 GiB.
 func autoscaler(t *testing.T, client dynamic.Interface, deployment string) {
 	t.Helper()
 	o := parse(t, fmt.Sprintf(`
@@ -157,7 +157,7 @@ spec:
 	})
 }
 
-// recommended says whether an autoscaler's object has a recommendation.
+// recommended reports whether an autoscaler's object has a recommendation.
 func recommended(t *testing.T, client dynamic.Interface, name string) (bool, any) {
 	o, err := client.Resource(vpaResource).Namespace(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -167,7 +167,7 @@ func recommended(t *testing.T, client dynamic.Interface, name string) (bool, any
 	return len(all) > 0, o.Object["status"]
 }
 
-// requests are what the pod's container requests.
+// requests returns the requests of the pod's container.
 func requests(t *testing.T, client kubernetes.Interface, pod *corev1.Pod) (now *corev1.Pod, cores, memory float64) {
 	t.Helper()
 	now, err := client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
@@ -187,21 +187,20 @@ func resized(t *testing.T, client kubernetes.Interface, pod *corev1.Pod) func() 
 	}
 }
 
-// exported says whether a workload has an object of the thesis's.
+// exported reports whether a workload has an object of the thesis's.
 func exported(t *testing.T, client dynamic.Interface, resource, deployment string) (*unstructured.Unstructured, error) {
 	name := v1alpha1.NameOf(profile.Workload{Kind: "Deployment", Name: deployment})
 	return client.Resource(liqo.GroupVersion.WithResource(resource)).Namespace(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
 }
 
-// connected is the object of what a Deployment sends to one that nobody measures.
+// connected returns the object of a Deployment's traffic to an unmeasured destination.
 func connected(t *testing.T, client dynamic.Interface, deployment string) (*unstructured.Unstructured, error) {
 	name := liqo.NewConnectionProfile(profile.Workload{Namespace: metav1.NamespaceDefault, Kind: "Deployment", Name: deployment},
 		profile.Workload{Namespace: metav1.NamespaceDefault, Name: "elsewhere"}, time.Now(), 1).Name
 	return client.Resource(liqo.GroupVersion.WithResource(liqo.ConnectionProfiles)).Namespace(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
 }
 
-// leftover makes an object of a connection that is no more, which belongs to the profile of
-// a Deployment.
+// leftover creates an object of a former connection, which belongs to the profile of a Deployment.
 func leftover(t *testing.T, client dynamic.Interface, deployment string) {
 	t.Helper()
 	owner := v1alpha1.NameOf(profile.Workload{Kind: "Deployment", Name: deployment})
@@ -219,15 +218,14 @@ spec: {bandwidth_requirement: "1.00", source_job: a, source_namespace: default, 
 	}
 }
 
-// gone says whether that has been deleted.
+// gone reports whether that object was deleted.
 func gone(t *testing.T, client dynamic.Interface, deployment string) (bool, any) {
 	_, err := client.Resource(liqo.GroupVersion.WithResource(liqo.ConnectionProfiles)).Namespace(metav1.NamespaceDefault).Get(t.Context(), deployment+"-gone", metav1.GetOptions{})
 	return apierrors.IsNotFound(err), err
 }
 
-// What agents measure of pods becomes the status of an autoscaler's object, which its own
-// types decode strictly, objects of the thesis's, and the requests of a running pod, which
-// stays what it is.
+// The agents' measurements become the status of an autoscaler's object, which its own types decode
+// strictly, objects of the thesis's, and the requests of a running pod, which is otherwise unchanged.
 func TestRecommend(t *testing.T) {
 	client, objects := connect(t)
 	defineOthers(t, objects)
@@ -254,7 +252,7 @@ func TestRecommend(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := fmt.Sprint(status), fmt.Sprint(whole["status"]); got != want {
-		t.Errorf("by the autoscaler's types %s, written %s", got, want)
+		t.Errorf("got %s by the autoscaler's types, want %s", got, want)
 	}
 	first := status["recommendation"].(map[string]any)["containerRecommendations"].([]any)[0].(map[string]any)
 	target := first["target"].(map[string]any)
@@ -271,9 +269,9 @@ func TestRecommend(t *testing.T) {
 	cluster.Eventually(t, "the pod is resized", resized(t, client, pod))
 	now, nowCores, nowMemory := requests(t, client, pod)
 	if now.UID != pod.UID || now.Status.QOSClass != corev1.PodQOSBurstable || nowCores < .1 || nowMemory < 200<<20 {
-		t.Errorf("the pod is %s of class %s and requests %v and %v", now.UID, now.Status.QOSClass, nowCores, nowMemory)
+		t.Errorf("got pod %s of class %s with requests %v and %v", now.UID, now.Status.QOSClass, nowCores, nowMemory)
 	}
-	// It is not at once resized again, although it takes much more.
+	// It is not resized again at once, although it uses much more.
 	a.read(pod, .8, 800<<20)
 	cluster.WaitMetric(t, p.metrics(), `spazio_profiler_resizable_pods{verdict="early"}`, 1)
 
@@ -307,7 +305,7 @@ func TestRecommend(t *testing.T) {
 	p.Interrupt(t)
 }
 
-// Objects as the listings have them pass the validation of definitions of that shape.
+// Objects as in the listings pass the validation of definitions of that shape.
 func TestRecommendListingsPassValidation(t *testing.T) {
 	objects := dynamicClient(t)
 	defineOthers(t, objects)
@@ -328,8 +326,7 @@ func TestRecommendListingsPassValidation(t *testing.T) {
 	}
 }
 
-// What a node says of the last resize counts, and so does an autoscaler of the number of
-// pods.
+// A node's answer to the last resize counts, and so does an autoscaler of the number of pods.
 func TestRecommendWaitsForOthers(t *testing.T) {
 	client, objects := connect(t)
 	defineOthers(t, objects)
@@ -337,7 +334,7 @@ func TestRecommendWaitsForOthers(t *testing.T) {
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "scaled"}, MaxReplicas: 3,
 	}}
 	scalers := client.AutoscalingV2().HorizontalPodAutoscalers(metav1.NamespaceDefault)
-	if _, err := scalers.Create(t.Context(), hpa, metav1.CreateOptions{}); err != nil { // by CPU, if nothing is said
+	if _, err := scalers.Create(t.Context(), hpa, metav1.CreateOptions{}); err != nil { // by CPU by default
 		t.Fatal(err)
 	}
 	p := startProfiler(t, grant(t, client, "patient", controller.Rights(features...)), recommends...)
@@ -364,7 +361,7 @@ func TestRecommendWaitsForOthers(t *testing.T) {
 		}
 	}
 	if _, cores, _ := requests(t, client, scaled); cores != 1 {
-		t.Errorf("scaled by CPU, and requests %v", cores)
+		t.Errorf("scaled by CPU: got requests %v", cores)
 	}
 	condition := func(status metav1.ConditionStatus, reason string) {
 		t.Helper()
@@ -374,7 +371,7 @@ func TestRecommendWaitsForOthers(t *testing.T) {
 		})
 	}
 	condition(metav1.ConditionTrue, "CPU")
-	// The deferred one is done, and goes on; without its autoscaler so does the other's profile.
+	// The deferred one continues when it is done; without its autoscaler so does the other's profile.
 	now, _, _ := requests(t, client, later)
 	now.Status.Conditions = nil
 	if _, err := client.CoreV1().Pods(metav1.NamespaceDefault).UpdateStatus(t.Context(), now, metav1.UpdateOptions{}); err != nil {
@@ -388,9 +385,9 @@ func TestRecommendWaitsForOthers(t *testing.T) {
 	p.Interrupt(t)
 }
 
-// Without one of the rights a profiler says so, counts what fails, does all else, and does
-// what it could not once it has the right.
-func TestRecommendWithoutARight(t *testing.T) {
+// A profiler without one of the permissions logs it, counts the failures, does everything else, and
+// does the rest once it has the permission.
+func TestRecommendWithoutAPermission(t *testing.T) {
 	client, objects := connect(t)
 	defineOthers(t, objects)
 	base := len(controller.Rights())

@@ -23,8 +23,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
-// waitSource waits until the scheduler knows of a pod's workload from there; empty is
-// where profiles are off.
+// waitSource waits until the scheduler has a pod's workload from this source; empty means that profiles
+// are off.
 func waitSource(t *testing.T, hub *plugin.Hub, pod *corev1.Pod, source string, ok func(plugin.WorkloadState) bool) {
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("%s is known by its %q", pod.Name, source), func() (bool, any) {
@@ -39,11 +39,11 @@ func waitSource(t *testing.T, hub *plugin.Hub, pod *corev1.Pod, source string, o
 	})
 }
 
-// unique is a name that no earlier run in the process has used.
+// unique returns a name that no earlier run in the process has used.
 func unique(name string) string { return fmt.Sprint(name, "-", time.Now().UnixNano()) }
 
-// schedulerAccount gives a scheduler's service account the rights of the manifests,
-// with the given verbs on profiles, and returns its kubeconfig.
+// schedulerAccount gives a scheduler's service account the manifests' permissions, with the given verbs
+// on profiles, and returns its kubeconfig.
 func schedulerAccount(t *testing.T, client kubernetes.Interface, account string, verbs ...string) string {
 	t.Helper()
 	bind := func(role string) {
@@ -112,8 +112,8 @@ func metric(t *testing.T, name, label string) float64 {
 	return 0
 }
 
-// What a scheduler that ranks by energy shows besides kube-scheduler's own follows
-// Prometheus' rules.
+// The metrics of a scheduler that ranks by energy, besides kube-scheduler's own, follow Prometheus'
+// rules.
 func TestSchedulersMetricsPassTheLinter(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	cluster.StartScheduler(t, schedulerAccount(t, client, unique("linted"), "list", "watch"), plugin.SpazioArgs{EnergyWeight: .5}, often())
@@ -132,17 +132,17 @@ func TestSchedulersMetricsPassTheLinter(t *testing.T) {
 		}
 	}
 	if ours < 20 {
-		t.Errorf("%d metrics of ours", ours)
+		t.Errorf("got %d metrics of ours", ours)
 	}
 }
 
-// A heavy and a light workload land right from the second pod on, and go on doing so
-// whatever becomes of their profiles.
+// Pods of a heavy and a light workload are placed correctly from the second pod on, and remain so
+// whatever happens to their profiles.
 func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	client, objects := connect(t)
 	hub, p, f := startDeciding(t, client, "deciding")
 
-	// Nobody knows the first ones.
+	// The first ones have no profile.
 	f.submit(f.heavy, 1, 1)
 	f.submit(f.light, 1, 1)
 	f.waitBound(f.heavy, 1)
@@ -159,7 +159,7 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	f.checkMemory()
 	f.waitRefused(f.heavy)
 
-	// A node that lies about its own pods, and about those of others, is one node.
+	// A node that reports false mispredictions, of its own pods and others', counts as one node.
 	f.mu.Lock()
 	for i := 1; i <= 7; i++ {
 		f.mispredictions["sized-0"] = append(f.mispredictions["sized-0"], uint64(reserve.KeyOf(string(f.pod(f.heavy, i).UID))))
@@ -171,20 +171,20 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	})
 	waitSource(t, hub, heavy, "profile", nil)
 	if n := metric(t, "spazio_profile_dropped_total", ""); n != 0 {
-		t.Errorf("%v profiles were dropped for what one node says", n)
+		t.Errorf("got %v profiles dropped because of one node", n)
 	}
 
-	// Nobody measures any more: what was known is still known.
+	// Nothing is measured any more: the known profiles remain.
 	waitSource(t, hub, heavy, "profile", func(w plugin.WorkloadState) bool { return w.Memory.Confidence >= .85 })
 	p.Kill(t)
 	f.end(f.heavy)
 	f.waitBound(f.heavy, 6)
 	if _, waiting := f.bound(f.heavy); waiting != 0 {
-		t.Errorf("%d wait where one has gone", waiting)
+		t.Errorf("got %d waiting pods after one ended", waiting)
 	}
 	f.checkMemory()
 
-	// Without a definition all are typical pods; nobody is lost.
+	// Without a definition all are typical pods; none is lost.
 	undefine(t, objects)
 	waitSource(t, hub, light, "", nil)
 	f.submit(f.light, 17, 2)
@@ -193,7 +193,7 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	p.Start(t)
 	waitSource(t, hub, light, "profile", nil)
 
-	// Who owns a workload may keep its profile from deciding.
+	// A workload's owner may keep its profile from deciding.
 	edit(t, f.light, about(lightMemory), "", func(p *v1alpha1.WorkloadProfile) { p.Spec.Mode = v1alpha1.Off })
 	waitSource(t, hub, light, "off", nil)
 	f.submit(f.light, 19, 2)
@@ -202,7 +202,7 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	p.Interrupt(t)
 }
 
-// Without a right to profiles the scheduler says so, and places pods as typical ones.
+// Without permission for profiles the scheduler logs that, and places pods as typical ones.
 func TestSchedulersWithoutRights(t *testing.T) {
 	client, _ := connect(t)
 	for _, verbs := range [][]string{{"watch"}, {"list"}, nil} {
@@ -224,9 +224,9 @@ func TestSchedulersWithoutRights(t *testing.T) {
 	}
 }
 
-// Who knows what pods take may be killed in the middle of a batch and come again: no
-// pod is lost, none waits beside room, and what was measured meanwhile is told later.
-func TestTheProfilerIsKilledInMidBatch(t *testing.T) {
+// A profiler may be killed in the middle of a batch and restarted: no pod is lost, none waits beside
+// room, and what was measured meanwhile is sent later.
+func TestProfilerKilledMidBatch(t *testing.T) {
 	const heavy, atOnce = 14, 6
 	client, _ := connect(t)
 	hub, p, f := startDeciding(t, client, "batch")
@@ -240,7 +240,7 @@ func TestTheProfilerIsKilledInMidBatch(t *testing.T) {
 		switch ended {
 		case 2:
 			p.Kill(t)
-		case 3: // nobody knows these, and nobody measures them
+		case 3: // these are unknown and unmeasured
 			f.submit(f.light, 1, 3)
 			f.waitBound(f.light, 3)
 		case 6:
@@ -250,7 +250,7 @@ func TestTheProfilerIsKilledInMidBatch(t *testing.T) {
 	}
 	f.waitBound(f.heavy, atOnce)
 	if _, waiting := f.bound(f.heavy); waiting != 0 {
-		t.Errorf("%d wait beside room", waiting)
+		t.Errorf("got %d pods waiting beside room", waiting)
 	}
 	f.checkMemory()
 	published(t, f.light, about(lightMemory))
@@ -258,8 +258,8 @@ func TestTheProfilerIsKilledInMidBatch(t *testing.T) {
 	p.Interrupt(t)
 }
 
-// A rollout doubles what a workload takes. Its first pods are taken for what the older
-// ones took; what they show is believed from the third on, and said.
+// A rollout doubles a workload's usage. Its first pods count with the older ones' usage; their own is
+// accepted from the third on, and reported.
 func TestARolloutDoublesMemory(t *testing.T) {
 	const replicas = 6
 	client, _ := connect(t)
@@ -271,8 +271,7 @@ func TestARolloutDoublesMemory(t *testing.T) {
 	f.waitBound(f.growing, replicas)
 	published(t, f.growing, func(d profile.Demand) bool { return about(heavyMemory/2)(d) && d.Memory.Confidence >= .85 })
 
-	// One when the last has come up, as a Deployment does it; the older come first by
-	// name.
+	// One ends when the last has started, as in a Deployment; the older ones are first by name.
 	for i := 1; i <= replicas; i++ {
 		f.end(f.growing)
 		f.submitOf(newer, f.growing, i, 1)
@@ -281,15 +280,15 @@ func TestARolloutDoublesMemory(t *testing.T) {
 	}
 	got := published(t, f.growing, func(d profile.Demand) bool { return about(heavyMemory)(d) && d.Memory.Confidence >= .75 })
 	if got.Status.Revision != newer || !meta.IsStatusConditionTrue(got.Status.Conditions, v1alpha1.Contradicted) {
-		t.Errorf("the rollout is not told: %+v", got.Status)
+		t.Errorf("the rollout is not reported: %+v", got.Status)
 	}
 	cluster.WaitMetric(t, p.metrics(), "spazio_profiler_evidence_restarts_total", 1)
-	cluster.Eventually(t, "the scheduler has heard of it", func() (bool, any) {
+	cluster.Eventually(t, "the scheduler has the new profile", func() (bool, any) {
 		e, err := hub.Explain(metav1.NamespaceDefault + "/" + f.pods(f.growing)[0].Name)
 		return err == nil && e.Workload != nil && e.Workload.Memory.Amount >= .9*heavyMemory, e.Workload
 	})
 
-	// There is memory for six of them: the seventh waits, until one ends.
+	// There is memory for six of them: the seventh waits until one ends.
 	f.submitOf(newer, f.growing, replicas+1, 2)
 	f.waitRefused(f.growing)
 	f.end(f.growing)

@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// scripted measures a load that hardly moves, whatever runs on the node, and once it
-// spikes one sample in twenty.
+// scripted measures an almost constant load, whatever runs on the node, and, after spike, a spike in
+// one sample of twenty.
 type scripted struct {
 	node.Meter
 	spikes  atomic.Bool
@@ -35,15 +35,14 @@ func (s *scripted) SampleTo(dst []float64, at time.Time) ([]float64, error) {
 	return dst, err
 }
 
-// patient is the time the agents live in, half as fast: no pause of a machine that runs
-// other things besides is a time without samples to them.
-var patient = simnode.NewClock(time.Now(), .5)
+// slowClock is the agents' clock at half speed: a pause of a loaded machine is then no gap in the
+// samples.
+var slowClock = simnode.NewClock(time.Now(), .5)
 
-// join has nodes join whose agents follow Pronto's signal. A rejection stands until the
-// end of the test.
+// join adds nodes whose agents follow Pronto's signal. A rejection stands until the end of the test.
 func join(t *testing.T, c simnode.Config, scheduler string) map[string]*scripted {
 	t.Helper()
-	c.Clock = patient
+	c.Clock = slowClock
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	t.Cleanup(func() { cancel(); running.Wait() })
@@ -51,7 +50,7 @@ func join(t *testing.T, c simnode.Config, scheduler string) map[string]*scripted
 	for _, n := range cluster.Join(t, c) {
 		m := &scripted{Meter: n}
 		a, err := node.New(node.Config{
-			Name: n.Name(), Meter: m, Pods: n.Pods(), Clock: patient, Schedulers: []string{scheduler},
+			Name: n.Name(), Meter: m, Pods: n.Pods(), Clock: slowClock, Schedulers: []string{scheduler},
 			Pronto: &pronto.Config{Window: pronto.MaxWindow},
 		})
 		if err != nil {
@@ -67,8 +66,8 @@ func join(t *testing.T, c simnode.Config, scheduler string) map[string]*scripted
 	return meters
 }
 
-// TestSpikeSendsPodsElsewhere: of two nodes that take any pod one has a spike. From
-// then on it takes none, and all go to the other.
+// TestSpikeSendsPodsElsewhere: of two nodes that accept any pod one has a spike. From then on it
+// accepts none, and all go to the other.
 func TestSpikeSendsPodsElsewhere(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{})
@@ -78,7 +77,7 @@ func TestSpikeSendsPodsElsewhere(t *testing.T) {
 	names := make([]string, 0, len(meters))
 	for _, s := range hub.Snapshot() {
 		if s.Avail != agent.Unbounded || s.Limiting != agent.LimitingPronto || s.Saturated {
-			t.Fatalf("before any spike: %+v", s)
+			t.Fatalf("before any spike: got %+v", s)
 		}
 		names = append(names, s.Node)
 	}
@@ -96,12 +95,12 @@ func TestSpikeSendsPodsElsewhere(t *testing.T) {
 	cluster.Submit(t, client, cluster.Batch{Prefix: "after", Pods: pods, Work: time.Hour})
 	log.WaitBound(t, 1+pods)
 	if placed := log.Bindings().PerNode("after-"); placed[other] != pods || avail(other) != agent.Unbounded {
-		t.Errorf("placed %v, want all on %s, which offers %v", placed, other, avail(other))
+		t.Errorf("got placements %v, want all on %s with room %v", placed, other, avail(other))
 	}
 	cluster.Submit(t, client, cluster.Batch{Prefix: "only", Pods: 1, Work: time.Hour, Node: spiked})
 	cluster.Eventually(t, "the pod for the node that rejects waits", func() (bool, any) { return hub.Waiting() == 1, hub.Waiting() })
 	if placed := log.Bindings().PerNode("only-"); len(placed) != 0 {
-		t.Errorf("a node that rejects was given a pod: %v", placed)
+		t.Errorf("a rejecting node got a pod: %v", placed)
 	}
 	cluster.CheckNothingLeft(t, client, hub)
 }

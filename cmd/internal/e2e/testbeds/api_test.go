@@ -45,8 +45,7 @@ func connect(t *testing.T) dynamic.Interface {
 	return client
 }
 
-// insist asks again where the API server was too busy to say in time whether it did what
-// it was asked for.
+// insist retries if the API server timed out, so that the outcome is unknown.
 func insist(ask func() error) error {
 	err := ask()
 	for apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
@@ -57,7 +56,7 @@ func insist(ask func() error) error {
 	return err
 }
 
-// define gives the API server a definition.
+// define adds a definition to the API server.
 func define(t *testing.T, client dynamic.Interface, text []byte) {
 	t.Helper()
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -94,7 +93,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 // kinds by resource.
 var kinds = map[string]string{v1alpha1.Testbeds: "Testbed", v1alpha1.BatchJobs: "BatchJob", v1alpha1.Schedulings: "Scheduling"}
 
-// object is one of our kinds with a spec.
+// object returns an object of one of our kinds with a spec.
 func object(t *testing.T, resource, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	o := parse(t, "{spec: "+spec+"}")
@@ -108,7 +107,7 @@ func resourceOf(client dynamic.Interface, resource string) dynamic.ResourceInter
 	return client.Resource(v1alpha1.GroupVersion.WithResource(resource)).Namespace(metav1.NamespaceDefault)
 }
 
-// create makes an object that goes with the test.
+// create creates an object and deletes it with the test.
 func create(t *testing.T, r dynamic.ResourceInterface, o *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	made, err := r.Create(t.Context(), o, strict)

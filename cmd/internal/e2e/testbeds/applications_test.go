@@ -17,8 +17,8 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/convert"
 )
 
-// children are operator/workload's golden children of a kind, which its test holds its jobs'
-// to.
+// children returns operator/workload's golden children of a kind, against which its test checks its
+// jobs.
 func children(t *testing.T, files string) (all []*unstructured.Unstructured) {
 	t.Helper()
 	paths, err := filepath.Glob("../../../../operator/workload/testdata/golden/" + files)
@@ -41,8 +41,8 @@ func children(t *testing.T, files string) (all []*unstructured.Unstructured) {
 	return all
 }
 
-// taken says that the API server takes the objects with every field of theirs, and
-// refuses one more.
+// taken checks that the API server accepts the objects with all their fields, and refuses an unknown
+// one.
 func taken(t *testing.T, client dynamic.Interface, resource schema.GroupVersionResource, objects []*unstructured.Unstructured) {
 	t.Helper()
 	r := client.Resource(resource).Namespace(metav1.NamespaceDefault)
@@ -63,7 +63,7 @@ func TestJobSchema(t *testing.T) {
 	taken(t, client, schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, children(t, "job*.yaml"))
 }
 
-// The definition of the Spark operator takes our SparkApplications.
+// The definition of the Spark operator accepts our SparkApplications.
 func TestSparkSchema(t *testing.T) {
 	client := clientOf(t, cluster.Plane(t).RESTConfig())
 	resource := schema.GroupVersionResource{Group: "sparkoperator.k8s.io", Version: "v1beta2", Resource: "sparkapplications"}
@@ -71,8 +71,8 @@ func TestSparkSchema(t *testing.T) {
 	taken(t, client, resource, children(t, "spark*.yaml"))
 }
 
-// The definition of FlinkDeployments takes ours: the one of the fields that we write, or
-// with -flink-crd FILE the Flink operator's.
+// The definition of FlinkDeployments accepts ours: by default the one with only the fields that we
+// write, with -flink-crd FILE the Flink operator's.
 func TestFlinkSchema(t *testing.T) {
 	client := clientOf(t, cluster.Plane(t).RESTConfig())
 	resource := schema.GroupVersionResource{Group: "flink.apache.org", Version: "v1beta1", Resource: "flinkdeployments"}
@@ -84,7 +84,7 @@ func TestFlinkSchema(t *testing.T) {
 	taken(t, client, resource, children(t, "flink*.yaml"))
 }
 
-// What spazio convert makes of the thesis' manifests is taken.
+// The output of spazio convert for the thesis' manifests is accepted.
 func TestConverted(t *testing.T) {
 	client := connect(t)
 	old, err := os.ReadFile("../../../../operator/convert/testdata/old.yaml")

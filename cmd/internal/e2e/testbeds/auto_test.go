@@ -20,13 +20,13 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// heldMeter is a simulated node that its agent can't read while it is held.
+// heldMeter is a simulated node whose agent cannot sample it while it is held.
 type heldMeter struct {
 	*simnode.Node
 	held sync.RWMutex
 }
 
-// hold has the agent wait for its next sample until release, or the test's end.
+// hold makes the agent wait for its next sample until release, or the test's end.
 func (m *heldMeter) hold(t *testing.T) (release func()) {
 	m.held.Lock()
 	release = sync.OnceFunc(m.held.Unlock)
@@ -41,8 +41,8 @@ func (m *heldMeter) SampleTo(dst []float64, at time.Time) ([]float64, error) {
 	return m.Node.SampleTo(dst, at)
 }
 
-// measure adds a simulated node, on which pods take its cores from each other, and the agent
-// that measures it and tells the scheduler, until the test's end.
+// measure adds a simulated node whose pods compete for its cores, and an agent that measures it and
+// reports to the scheduler, until the test's end.
 func (r *rig) measure() *heldMeter {
 	r.Helper()
 	clock := simnode.NewClock(time.Now(), 4)
@@ -73,7 +73,7 @@ func (r *rig) measure() *heldMeter {
 	return meter
 }
 
-// rooms follows what the scheduler tells of nodes, as the program does, until the test's end.
+// rooms follows the rooms that the scheduler publishes, as the program does, until the test's end.
 func (r *rig) rooms() *room.Client {
 	r.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -86,7 +86,7 @@ func (r *rig) rooms() *room.Client {
 	return w
 }
 
-// load puts so many pods on the first node, past every scheduler, that request nothing.
+// load puts so many pods without requests on the first node, without any scheduler.
 func (r *rig) load(prefix string, count int, seconds string) (names []string) {
 	r.Helper()
 	for i := range count {
@@ -100,7 +100,7 @@ func (r *rig) load(prefix string, count int, seconds string) (names []string) {
 	return names
 }
 
-// teach runs pods on the first node, some at a time, until its agent knows what one takes.
+// teach runs pods on the first node, some at a time, until its agent knows the cost of one.
 func (r *rig) teach(rooms *room.Client) {
 	r.Helper()
 	for wave := 0; ; wave++ {
@@ -112,15 +112,15 @@ func (r *rig) teach(rooms *room.Client) {
 			})
 		}
 		if reading, _ := rooms.Room(r.nodes[0]); reading.CostKnown {
-			r.Logf("%d waves of pods taught what one takes", wave+1)
+			r.Logf("%d waves of pods until the cost was known", wave+1)
 			return
 		}
 	}
 }
 
-// Slots follow what a node has room for, as its agent measures it and the scheduler tells the
-// controllers. Where the agent falls silent they stay as they are, and jobs run in them, however
-// full the node; when it speaks again they follow.
+// Slots follow a node's room, as its agent measures it and the scheduler publishes it. While the agent
+// is silent they stay as they are, and jobs run in them, however full the node; when it reports again
+// they follow.
 func TestAgentSilent(t *testing.T) {
 	r := newRig(t, 0)
 	r.schedule(nil)

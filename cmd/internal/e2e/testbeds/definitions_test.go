@@ -14,11 +14,11 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// rule is a spec and the field that its refusal names; "" if it is taken. With after it
-// replaces a spec that was taken.
+// rule is a spec and the field that its refusal names; "" if it is accepted. With after, it replaces an
+// accepted spec.
 type rule struct{ spec, refused, after string }
 
-// check holds the API server to the rules of a resource.
+// check checks the API server against the rules of a resource.
 func check(t *testing.T, resource string, rules []rule) {
 	t.Helper()
 	r := resourceOf(connect(t), resource)
@@ -41,10 +41,10 @@ func check(t *testing.T, resource string, rules []rule) {
 	}
 }
 
-// repeat writes a list of so many items.
+// repeat returns a list of so many items.
 func repeat(item string, n int) string { return "[" + strings.Repeat(item+", ", n-1) + item + "]" }
 
-// numbered writes a list of so many items that differ.
+// numbered returns a list of so many different items.
 func numbered(format string, n int) string {
 	items := make([]string, n)
 	for i := range items {
@@ -53,8 +53,8 @@ func numbered(format string, n int) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// The real API server takes the definitions, what their rules may cost included, and
-// holds Testbeds to the rules.
+// The real API server accepts the definitions, the cost of their rules included, and enforces the rules
+// for Testbeds.
 func TestTestbedCRD(t *testing.T) {
 	with := func(fields string) string {
 		return "{nodeLabel: example.com/slots, slotsPerNode: 2, resourcesPerSlot: {cpu: 700m, memory: 896Mi}, " + fields + "}"
@@ -199,7 +199,7 @@ func TestSchedulingCRD(t *testing.T) {
 		{spec: slots("[node-a]"), refused: "slots[0]"},
 		{spec: slots("[node-a/01]"), refused: "slots[0]"},
 		{spec: slots("[1.5]"), refused: "slots[0]"},
-		{spec: slots("[99999999999]")}, // it names no slot: that is said in the status
+		{spec: slots("[99999999999]")}, // it names no slot, which the status reports
 		{spec: slots(numbered("%d", 5000))},
 		{spec: slots(numbered("%d", 5001)), refused: "slots"},
 		{spec: jobs("[]"), refused: "spec.slotBased.jobs"},
@@ -219,11 +219,10 @@ func TestSchedulingCRD(t *testing.T) {
 	})
 }
 
-// The API server fills in the defaults that the fields' comments name, and the types
-// read back what there is.
+// The API server sets the defaults in the fields' comments, and the types decode the result.
 func TestDefaults(t *testing.T) {
 	client := connect(t)
-	for _, test := range []struct{ resource, spec, want, written string }{ // written: by the types, if it is in other words
+	for _, test := range []struct{ resource, spec, want, written string }{ // written: the types' encoding, if it differs
 		{v1alpha1.Testbeds, "{nodeLabel: slots, slotsPerNode: 2, resourcesPerSlot: {cpu: 700m}}",
 			"{nodeLabel: slots, slotsPerNode: 2, resourcesPerSlot: {cpu: 700m}, maxSlots: 5000, sharing: Exclusive, allowedNamespaces: {from: Same}, placeholders: {priorityClassName: spazio-placeholder}}", ""},
 		{v1alpha1.Testbeds, "{nodeLabel: slots, slotsPerNode: auto, auto: {}}",
@@ -242,7 +241,7 @@ func TestDefaults(t *testing.T) {
 		if diff := cmp.Diff(parse(t, test.want).Object, made.Object["spec"]); diff != "" {
 			t.Errorf("%s: %s", test.spec, diff)
 		}
-		// Through the types and back the API server has the same.
+		// After a round trip through the types the API server has the same.
 		scheme := runtime.NewScheme()
 		if err := v1alpha1.AddToScheme(scheme); err != nil {
 			t.Fatal(err)

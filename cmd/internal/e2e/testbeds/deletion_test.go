@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// hold puts a finalizer of the test's on a job's child, or takes it away.
+// hold adds the test's finalizer to a job's child, or removes it.
 func (r *rig) hold(job, finalizers string) {
 	r.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":`+finalizers+`}}`))
@@ -21,8 +21,7 @@ func (r *rig) hold(job, finalizers string) {
 	}
 }
 
-// stages bring a job of one slot to each state, where a slot may be claimed until the test
-// lets go of it.
+// stages bring a job of one slot to each state; some claim a slot until the test releases it.
 var stages = []struct {
 	state   v1alpha1.BatchJobState
 	claimed bool
@@ -38,8 +37,8 @@ var stages = []struct {
 	{v1alpha1.BatchJobReleasing, true, func(*v1alpha1.BatchJobSpec) {}},
 }
 
-// arrange has the job "job" be in the state, by the Scheduling "first" in the one slot of
-// the Testbed "bed"; where it waits in the queue, "blocker" has that slot.
+// arrange brings the job "job" into the state, by the Scheduling "first" in the single slot of the
+// Testbed "bed"; if it waits in the queue, "blocker" has that slot.
 func (r *rig) arrange(state v1alpha1.BatchJobState, edit func(*v1alpha1.BatchJobSpec)) {
 	r.Helper()
 	r.testbed("bed", 1)
@@ -68,7 +67,7 @@ func (r *rig) arrange(state v1alpha1.BatchJobState, edit func(*v1alpha1.BatchJob
 	r.waitJob("job", state)
 }
 
-// gone waits for the end of an object.
+// gone waits for the deletion of an object.
 func (r *rig) gone(o client.Object, name string) {
 	r.Helper()
 	r.eventually(name+" is gone", func() (bool, any) {
@@ -77,7 +76,7 @@ func (r *rig) gone(o client.Object, name string) {
 	})
 }
 
-// release lets go what arrange holds.
+// release releases what arrange holds.
 func (r *rig) release(state v1alpha1.BatchJobState) {
 	r.Helper()
 	if state == v1alpha1.BatchJobReleasing {
@@ -85,9 +84,8 @@ func (r *rig) release(state v1alpha1.BatchJobState) {
 	}
 }
 
-// A Scheduling, a job or a Testbed may be deleted whatever its job is doing. A Scheduling
-// releases its job first, a job takes its application and its claim along, and a Testbed
-// waits for its claims.
+// A Scheduling, a job or a Testbed may be deleted in any state of its job. A Scheduling releases its
+// job first, a job's application and claim are deleted with it, and a Testbed waits for its claims.
 func TestDeleteAnywhere(t *testing.T) {
 	r := newRig(t, 1)
 	r.schedule(nil)
@@ -107,7 +105,7 @@ func TestDeleteAnywhere(t *testing.T) {
 			},
 			"Testbed": func() {
 				r.delete(&v1alpha1.Testbed{}, "bed")
-				// Without a claim it may be gone as soon as it is deleted.
+				// Without a claim it may be gone at once.
 				if stage.claimed {
 					r.waitCondition("bed", v1alpha1.TestbedDeleting, string(metav1.ConditionTrue), "", r.testbedConditions("bed"))
 				}

@@ -75,7 +75,7 @@ func (a *application) stepFlink(ctx context.Context) error {
 	}
 }
 
-// deploy makes the Deployments.
+// deploy creates the Deployments.
 func (a *application) deploy(ctx context.Context, spec *flinkSpec) error {
 	for _, d := range []struct {
 		name, component string
@@ -96,7 +96,7 @@ func (a *application) deploy(ctx context.Context, spec *flinkSpec) error {
 		set(flinkJobReconciling, "jobStatus", "state"), set(milliseconds(), "jobStatus", "updateTime"))
 }
 
-// milliseconds is how Flink writes the present.
+// milliseconds formats the present as Flink does.
 func milliseconds() string { return strconv.FormatInt(time.Now().UnixMilli(), 10) }
 
 func (a *application) deployment(spec *flinkSpec, name, component string, p *flinkPod) (*appsv1.Deployment, error) {
@@ -131,7 +131,7 @@ func (a *application) labels(component string) labels.Set {
 	return labels.Set{flinkApp: a.object.GetName(), flinkComponent: component, "type": "flink-standalone-kubernetes"}
 }
 
-// observe says how the job fares by its pods.
+// observe derives the job's state from its pods.
 func (a *application) observe(ctx context.Context, spec *flinkSpec, lifecycle, job string) error {
 	managers, err := a.podsOf(a.labels(flinkManager))
 	if err != nil {

@@ -29,8 +29,7 @@ func (a *application) podsOf(set labels.Set) ([]*corev1.Pod, error) {
 	return a.pods.Pods(a.object.GetNamespace()).List(labels.SelectorFromSet(set))
 }
 
-// neverEnding are the annotations of a pod that takes what the given ones say until
-// somebody ends it.
+// neverEnding returns annotations of a pod with the given usage that runs until it is stopped.
 func neverEnding(given map[string]string) map[string]string {
 	never := maps.Clone(given)
 	if never == nil {
@@ -45,10 +44,10 @@ func neverEnding(given map[string]string) map[string]string {
 	return never
 }
 
-// maxWork is the longest that a simulated pod works: thirty years of a core.
+// maxWork is the longest work of a simulated pod: thirty years of a core.
 const maxWork = 1e9 * time.Second
 
-// work is how long an application takes by its pods' annotations.
+// work returns an application's duration from its pods' annotations.
 func work(annotations map[string]string) (time.Duration, error) {
 	given, ok := annotations[simnode.AnnotationWork]
 	if !ok {
@@ -61,12 +60,12 @@ func work(annotations map[string]string) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// ended says whether a pod will never run again.
+// ended reports whether a pod will never run again.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// runningSince returns how many pods run, and since when the last of them does.
+// runningSince returns the number of running pods, and the start of the last one.
 func runningSince(pods []*corev1.Pod) (running int, since time.Time) {
 	for _, pod := range pods {
 		if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
@@ -82,7 +81,7 @@ func runningSince(pods []*corev1.Pod) (running int, since time.Time) {
 	return running, since
 }
 
-// apply lets a template have its way with a pod, but for its containers' names.
+// apply applies a template to a pod, except for its containers' names.
 func apply(template *corev1.PodTemplateSpec, pod *corev1.PodTemplateSpec) {
 	if template == nil {
 		return
@@ -99,7 +98,7 @@ func apply(template *corev1.PodTemplateSpec, pod *corev1.PodTemplateSpec) {
 	pod.Spec.Containers = []corev1.Container{container}
 }
 
-// merge returns both, the second where they differ.
+// merge returns both, with the second one's values on conflicts.
 func merge(a, b map[string]string) map[string]string {
 	all := maps.Clone(a)
 	if all == nil {

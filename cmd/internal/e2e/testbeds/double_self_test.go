@@ -26,14 +26,14 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// doubleBed is a cluster with one application, whose states are noted as they are written.
+// doubleBed is a cluster with one application, whose written states are recorded.
 type doubleBed struct {
 	*testing.T
 	kind   schema.GroupVersionResource
 	client *kubefake.Clientset
 	custom *fake.FakeDynamicClient
 	faults operatorFaults
-	passes atomic.Int64 // over an application
+	passes atomic.Int64 // over the application
 	states []string
 }
 
@@ -57,7 +57,7 @@ func newDoubleBed(t *testing.T, kind schema.GroupVersionResource, faults operato
 	return b
 }
 
-// stateOf are the states that an application's status says.
+// stateOf returns the states in an application's status.
 func stateOf(o *unstructured.Unstructured) string {
 	var all []string
 	for _, path := range [][]string{{"applicationState", "state"}, {"lifecycleState"}, {"jobManagerDeploymentStatus"}, {"jobStatus", "state"}} {
@@ -99,7 +99,7 @@ func (b *doubleBed) waitState(want string) {
 	cluster.Eventually(b.T, "state "+want, func() (bool, any) { got := b.state(); return got == want, got })
 }
 
-// stays holds that the double has looked again and left the state as it is.
+// stays checks that the double has looked again and left the state unchanged.
 func (b *doubleBed) stays(want string) {
 	b.Helper()
 	enough := b.passes.Load() + 5
@@ -132,7 +132,7 @@ func (b *doubleBed) waitPods(want ...string) {
 	})
 }
 
-// run says that pods run, since long ago.
+// run marks pods as running since long ago.
 func (b *doubleBed) run(names ...string) {
 	b.Helper()
 	for _, name := range names {
@@ -164,8 +164,7 @@ const sparkApplication = `{
 	executor: {instances: 2, cores: 1, coreRequest: 700m, memory: 450m, memoryOverhead: 384m, schedulerName: slots, priorityClassName: high,
 		labels: {mine: "yes"}, annotations: {spazio-scheduler.github.io/cpu-seconds: "60"}}}`
 
-// The pods of Spark are as large as its configuration says, and those that end are made
-// anew, under names that nobody had.
+// Spark's pods have the configured size, and ended ones are replaced under new names.
 func TestSpark(t *testing.T) {
 	b := newDoubleBed(t, sparkApplications, operatorFaults{}, sparkApplication)
 	d := b.start()
@@ -199,7 +198,7 @@ func TestSpark(t *testing.T) {
 	}
 }
 
-// What goes wrong with Spark.
+// Spark's failures.
 func TestSparkFaults(t *testing.T) {
 	for name, test := range map[string]struct {
 		faults operatorFaults
@@ -274,7 +273,7 @@ func (b *doubleBed) deployment(name string) *appsv1.Deployment {
 	return d
 }
 
-// manage makes the pods of a Deployment, as its controllers would.
+// manage creates the pods of a Deployment, as its controllers would.
 func (b *doubleBed) manage(d *appsv1.Deployment) {
 	b.Helper()
 	for i := range *d.Spec.Replicas {
@@ -287,7 +286,7 @@ func (b *doubleBed) manage(d *appsv1.Deployment) {
 	}
 }
 
-// Flink's pods come of Deployments and outlive the job.
+// Flink's pods belong to Deployments and outlive the job.
 func TestFlink(t *testing.T) {
 	for name, test := range map[string]struct {
 		faults operatorFaults
@@ -322,7 +321,7 @@ func TestFlink(t *testing.T) {
 				t.Errorf("states %s, want %s", got, test.states)
 			}
 			if !test.faults.FailSubmission && len(b.pods()) != 3 {
-				t.Errorf("%d pods are left", len(b.pods()))
+				t.Errorf("got %d remaining pods", len(b.pods()))
 			}
 		})
 	}
@@ -330,7 +329,7 @@ func TestFlink(t *testing.T) {
 
 // No application ends before its time, which begins when the last of its pods runs.
 func TestTakesItsTime(t *testing.T) {
-	later := time.Now().Add(time.Hour) // so that no time has passed yet, however slow the machine
+	later := time.Now().Add(time.Hour) // in the future, so that no time has passed, however slow the machine
 	t.Run("Spark", func(t *testing.T) {
 		b := newDoubleBed(t, sparkApplications, operatorFaults{}, sparkApplication)
 		b.start()
@@ -362,7 +361,7 @@ func TestTakesItsTime(t *testing.T) {
 	})
 }
 
-// A driver that ends has failed, and an executor that ends is made anew.
+// A driver that ends has failed, and an executor that ends is replaced.
 func TestSparkPodsEnd(t *testing.T) {
 	b := newDoubleBed(t, sparkApplications, operatorFaults{}, sparkApplication)
 	b.start()
@@ -376,7 +375,7 @@ func TestSparkPodsEnd(t *testing.T) {
 	b.waitPods()
 }
 
-// One that is deleted and not yet gone is left alone.
+// A deleted application that still exists is not processed.
 func TestDeletedIsLeftAlone(t *testing.T) {
 	b := newDoubleBed(t, sparkApplications, operatorFaults{}, sparkApplication)
 	leaving, err := b.custom.Resource(b.kind).Namespace("default").Get(t.Context(), "app", metav1.GetOptions{})
@@ -395,7 +394,7 @@ func TestDeletedIsLeftAlone(t *testing.T) {
 	b.waitPods("app-driver")
 }
 
-// An application that cannot run is reported, and the double goes on.
+// An application that cannot run is reported, and the double continues.
 func TestDoubleReportsErrors(t *testing.T) {
 	b := newDoubleBed(t, sparkApplications, operatorFaults{}, strings.Replace(sparkApplication, "512m", "much", 1))
 	failed := make(chan error, 1000)

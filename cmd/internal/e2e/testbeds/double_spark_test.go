@@ -79,7 +79,7 @@ func (a *application) stepSpark(ctx context.Context) error {
 
 func (a *application) driver() string { return a.object.GetName() + "-driver" }
 
-// submit runs spark-submit, which makes the driver.
+// submit runs spark-submit, which creates the driver.
 func (a *application) submit(ctx context.Context, spec *sparkSpec) error {
 	tried := []setting{
 		set(now(), "lastSubmissionAttemptTime"), set(int64(1), "submissionAttempts"), set(int64(1), "executionAttempts"),
@@ -103,7 +103,7 @@ func (a *application) submit(ctx context.Context, spec *sparkSpec) error {
 		set(sparkSubmitted, "applicationState", "state"), set("spark-"+string(a.object.GetUID()), "sparkApplicationId"))...)
 }
 
-// drive does what the driver does, and says how it fares.
+// drive acts as the driver, and returns its state.
 func (a *application) drive(ctx context.Context, spec *sparkSpec, state string) error {
 	driver, err := a.pods.Pods(a.object.GetNamespace()).Get(a.driver())
 	if apierrors.IsNotFound(err) { // the cache may be behind
@@ -153,7 +153,7 @@ func living(pods []*corev1.Pod) (live []*corev1.Pod) {
 	return live
 }
 
-// execute makes one executor more; which there were, the status remembers.
+// execute creates one more executor; the status records the earlier ones.
 func (a *application) execute(ctx context.Context, spec *sparkSpec, driver *corev1.Pod, executors []*corev1.Pod) error {
 	known, _, err := unstructured.NestedMap(a.object.Object, "status", "executorState")
 	if err != nil {
@@ -163,7 +163,7 @@ func (a *application) execute(ctx context.Context, spec *sparkSpec, driver *core
 		known = map[string]any{}
 	}
 	for _, pod := range executors {
-		if known[pod.Name] == nil { // made, and the status not written
+		if known[pod.Name] == nil { // created, and the status not yet written
 			known[pod.Name] = "PENDING"
 			return a.write(ctx, set(known, "executorState"))
 		}
@@ -173,7 +173,7 @@ func (a *application) execute(ctx context.Context, spec *sparkSpec, driver *core
 	if err != nil {
 		return err
 	}
-	// The operator's webhook leaves pods with a template alone.
+	// The operator's webhook does not change pods with a template.
 	if spec.Executor.Template == nil && !a.faults.WebhookOff {
 		template.Spec.SchedulerName, template.Spec.PriorityClassName = spec.Executor.SchedulerName, spec.Executor.PriorityClassName
 	}
@@ -191,8 +191,8 @@ func (a *application) execute(ctx context.Context, spec *sparkSpec, driver *core
 	return a.write(ctx, set(known, "executorState"))
 }
 
-// end writes the last state. The driver, which deletes its executors, is deleted itself
-// here, as simulated pods end by nobody's word.
+// end writes the last state. The driver would delete its executors; here it is deleted itself, since
+// simulated pods do not end on their own.
 func (a *application) end(ctx context.Context, state, message string) error {
 	fields := []setting{set(state, "applicationState", "state"), set(now(), "terminationTime")}
 	if message != "" {
@@ -215,7 +215,7 @@ func (a *application) cleanUp(ctx context.Context) error {
 	return nil
 }
 
-// pod is a driver or an executor as Spark makes it.
+// pod returns a driver or an executor as Spark creates it.
 func (p *sparkPod) pod(image, container string) (*corev1.PodTemplateSpec, error) {
 	requests, limits, err := p.resources()
 	if err != nil {
@@ -233,7 +233,7 @@ func (p *sparkPod) pod(image, container string) (*corev1.PodTemplateSpec, error)
 	return pod, nil
 }
 
-// resources are those of Spark's pods: memory is limited to what is requested.
+// resources returns those of Spark's pods: the memory limit equals the request.
 func (p *sparkPod) resources() (requests, limits corev1.ResourceList, err error) {
 	memory, err := sparkMiB(cmp.Or(p.Memory, "1g"))
 	if err != nil {
@@ -259,8 +259,7 @@ func (p *sparkPod) resources() (requests, limits corev1.ResourceList, err error)
 	return corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: whole}, limits, nil
 }
 
-// sparkSize is an amount of memory as Spark's configuration has it; without a unit it is
-// in MiB.
+// sparkSize matches an amount of memory in Spark's configuration; without a unit it is in MiB.
 var sparkSize = regexp.MustCompile(`^([0-9]+)([kmgt]?)(i?b)?$`)
 
 func sparkMiB(text string) (int64, error) {

@@ -60,16 +60,16 @@ var (
 	flinkDeployments  = schema.GroupVersionResource{Group: "flink.apache.org", Version: "v1beta1", Resource: "flinkdeployments"}
 )
 
-// operatorFaults says what goes wrong with an application; the zero value means nothing does.
+// operatorFaults configures an application's faults; the zero value means none.
 type operatorFaults struct {
 	// FailSubmission: no pod is ever made (Spark: SUBMISSION_FAILED, then FAILED; Flink:
 	// the lifecycle FAILED).
 	FailSubmission bool
 	// Fail: the application fails where it would have succeeded.
 	Fail bool
-	// WebhookOff: executors are made without what the webhook applies.
+	// WebhookOff: executors lack what the webhook adds.
 	WebhookOff bool
-	// SkipStates: of the states between the first and the last none is ever written.
+	// SkipStates: none of the states between the first and the last is written.
 	SkipStates bool
 }
 
@@ -174,7 +174,7 @@ func (d *operatorDouble) Close() {
 	}
 }
 
-// pace is how often the applications are looked at.
+// pace is the interval at which the applications are checked.
 const pace = 50 * time.Millisecond
 
 func (d *operatorDouble) work(ctx context.Context) {
@@ -192,7 +192,7 @@ func (d *operatorDouble) work(ctx context.Context) {
 	}
 }
 
-// pass takes each application one step further.
+// pass advances each application by one step.
 func (d *operatorDouble) pass(ctx context.Context, kind schema.GroupVersionResource, lister cache.GenericLister) {
 	all, err := lister.List(labels.Everything())
 	if err != nil {
@@ -220,7 +220,7 @@ func passing(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
 }
 
-// application is one that is looked at.
+// application is an application being processed.
 type application struct {
 	*operatorDouble
 	kind   schema.GroupVersionResource
@@ -251,7 +251,7 @@ type setting struct {
 
 func set(value any, path ...string) setting { return setting{value, path} }
 
-// owner is the reference of what the application owns.
+// owner returns the reference for objects that the application owns.
 func (a *application) owner() []metav1.OwnerReference {
 	return []metav1.OwnerReference{{
 		APIVersion: a.object.GetAPIVersion(), Kind: a.object.GetKind(), Name: a.object.GetName(), UID: a.object.GetUID(),
@@ -259,5 +259,5 @@ func (a *application) owner() []metav1.OwnerReference {
 	}}
 }
 
-// now is how the API writes the present.
+// now formats the present as the API does.
 func now() string { return metav1.Now().UTC().Format(time.RFC3339) }

@@ -22,13 +22,13 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// fail lets a job's application fail where the jobs' controller says so.
+// fail makes a job's application fail in the eyes of the jobs' controller.
 func fail(s *v1alpha1.BatchJobSpec) {
 	text := strings.Replace(string(s.JobSpec.Raw), `{"template"`, `{"activeDeadlineSeconds":1,"template"`, 1)
 	s.JobSpec.Raw = []byte(text)
 }
 
-// pods edits what a job's pods are like.
+// pods edits a job's pods.
 func pods(pairs ...string) func(*v1alpha1.BatchJobSpec) {
 	return func(s *v1alpha1.BatchJobSpec) {
 		s.JobSpec.Raw = []byte(strings.NewReplacer(pairs...).Replace(string(s.JobSpec.Raw)))
@@ -43,7 +43,7 @@ func slow(s *v1alpha1.BatchJobSpec) { pods(`startup-seconds":"0.01"`, `startup-s
 
 var everyWrite = flag.Bool("every-write", false, "kill the controllers after each write of theirs, not after some")
 
-// carries says whether a write of such a path says something.
+// carries matches writes to a path whose body has the text.
 func carries(path, text string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		if r.GetBody == nil || !strings.Contains(r.URL.Path, path) {
@@ -53,14 +53,14 @@ func carries(path, text string) func(*http.Request) bool {
 		if err != nil {
 			return false
 		}
-		said, err := io.ReadAll(body)
-		return err == nil && bytes.Contains(said, []byte(text))
+		output, err := io.ReadAll(body)
+		return err == nil && bytes.Contains(output, []byte(text))
 	}
 }
 
-// Whatever write of the controllers is the last before they die, the next ones finish the
-// work: a job of two slots, from its Scheduling to its release. They die after the claim,
-// the creation request and the child, and after each fifth write of theirs.
+// Whichever write of the controllers is the last before they are killed, the next ones finish the work:
+// a job of two slots, from its Scheduling to its release. They are killed after the claim, the creation
+// request and the child, and after each fifth write.
 func TestControllerKilledBetweenWrites(t *testing.T) {
 	r := newRig(t, 2)
 	r.schedule(nil)
@@ -84,14 +84,14 @@ func TestControllerKilledBetweenWrites(t *testing.T) {
 		n += step
 	}
 	if n < 10 {
-		t.Errorf("all was done in less than %d writes", n)
+		t.Errorf("got everything done in less than %d writes", n)
 	}
 	r.control(controller.Options{}, nil)
 	r.finish()
 }
 
-// killed runs a job with controllers that a write is fatal to, and then with others, and
-// says whether that write was seen.
+// killed runs a job with controllers that are killed after a write, and then with others, and reports
+// whether that write occurred.
 func (r *rig) killed(name string, fatal func(*http.Request) bool) bool {
 	r.Helper()
 	g := newGate(fatal)
@@ -102,7 +102,7 @@ func (r *rig) killed(name string, fatal func(*http.Request) bool) bool {
 		s := r.getScheduling(name).Status
 		return g.isClosed() || s.State == v1alpha1.SchedulingCompleted, s
 	})
-	if !g.isClosed() { // what they do for its deletion they write too
+	if !g.isClosed() { // their writes for its deletion count too
 		r.delete(&v1alpha1.Scheduling{}, name)
 		r.eventually("released, or killed", func() (bool, any) {
 			s := r.getJob(name).Status
@@ -140,8 +140,8 @@ func last(writes []string) string {
 	return writes[len(writes)-1]
 }
 
-// Two controllers that both lead do no harm, only work twice: eight jobs of six
-// Schedulings compete for four slots.
+// Two controllers that both lead do no harm, and only work twice: eight jobs of six Schedulings compete
+// for four slots.
 func TestTwoLeaders(t *testing.T) {
 	r := newRig(t, 2)
 	r.schedule(nil)
@@ -170,8 +170,8 @@ func TestTwoLeaders(t *testing.T) {
 	r.finish()
 }
 
-// A scheduler dies when it has deleted a slot's placeholder and not bound the slot's pod. The
-// next one binds it; so it does if the bind was done and not heard of.
+// A scheduler is killed after it deleted a slot's placeholder and before it bound the slot's pod. The
+// next one binds it, also if the bind was done without the scheduler's knowledge.
 func TestSchedulerKilledInSwap(t *testing.T) {
 	r := newRig(t, 1)
 	stop := r.schedule(nil)
@@ -202,7 +202,7 @@ func TestSchedulerKilledInSwap(t *testing.T) {
 		r.waitJob(name, v1alpha1.BatchJobCompleted)
 		r.waitCounts("bed", 2, 0, 0)
 		if runs := r.getJob(name).Status.Runs; len(runs) != 1 || runs[0].Outcome != v1alpha1.Succeeded {
-			t.Errorf("killed at %s: %+v", fatal.write, runs)
+			t.Errorf("killed at %s: got runs %+v", fatal.write, runs)
 		}
 		stop()
 	}
@@ -220,8 +220,8 @@ func (r *rig) childOf(job string) *batchv1.Job {
 	return fetch(r, application.Name, &batchv1.Job{})
 }
 
-// A child that is deleted by hand is a failed run: another follows if the job may be
-// tried again, else it has failed and its slots are free.
+// A child that is deleted by hand is a failed run: another follows if the job may be retried, otherwise
+// it has failed and its slots are free.
 func TestChildDeleted(t *testing.T) {
 	r := newRig(t, 1)
 	r.schedule(nil)
@@ -248,8 +248,8 @@ func TestChildDeleted(t *testing.T) {
 	r.finish()
 }
 
-// quota limits the pods of a priority class. Nobody here counts what is freed: the test
-// does, with what used says.
+// quota limits the pods of a priority class. No controller here counts what is freed: the test does,
+// with the status in used.
 func (r *rig) quota(class, pods, used string) {
 	r.Helper()
 	hard := corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods)}
@@ -269,7 +269,7 @@ func (r *rig) quota(class, pods, used string) {
 	if _, err := quotas.Patch(r.Context(), class, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
 		r.Fatal(err)
 	}
-	// The API server's admission hears of it a moment later.
+	// The API server's admission follows with a delay.
 	r.eventually("the quota counts", func() (bool, any) {
 		probe := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}, Spec: corev1.PodSpec{
 			PriorityClassName: class, Containers: []corev1.Container{{Name: "main", Image: "spazio.invalid/none"}},
@@ -279,8 +279,8 @@ func (r *rig) quota(class, pods, used string) {
 	})
 }
 
-// What a quota refuses is tried again: of four slots there are two until it is raised,
-// and a job that never gets its pods gives its slots back in time.
+// Pods that a quota refuses are retried: of four slots there are two until it is raised, and a job that
+// never gets its pods releases its slots in time.
 func TestQuotaTooSmall(t *testing.T) {
 	r := newRig(t, 2)
 	r.schedule(nil)
@@ -303,7 +303,7 @@ func TestQuotaTooSmall(t *testing.T) {
 	r.quota(v1alpha1.PriorityClassSlot, "100", "0")
 	r.delete(&v1alpha1.Scheduling{}, "first")
 	r.waitJob("job", v1alpha1.BatchJobReady)
-	update(r, "job", &v1alpha1.BatchJob{}, func(j *v1alpha1.BatchJob) { j.Spec.SubmitTimeout = nil }) // a busy machine takes its time
+	update(r, "job", &v1alpha1.BatchJob{}, func(j *v1alpha1.BatchJob) { j.Spec.SubmitTimeout = nil }) // a loaded machine may take long
 	r.queue("second", "bed", []string{"job", "job"})
 	r.waitJob("job", v1alpha1.BatchJobCompleted)
 	r.finish()

@@ -16,29 +16,29 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
-// gate is between a program and the API server, and ends the program's life in the eyes
-// of the server at a chosen write: that one is done and not heard of, and nothing follows.
+// gate is between a program and the API server, and cuts the program off at a chosen write: the server
+// executes that one, the program gets no answer, and nothing follows.
 type gate struct {
 	mu     sync.Mutex
 	fatal  func(*http.Request) bool // called for each write, one at a time
 	closed bool
-	dead   chan struct{} // closed when the gate is
+	dead   chan struct{} // closed with the gate
 	writes []string
 }
 
-// newGate is open until fatal says that a write is the last one.
+// newGate is open until fatal returns true for a write.
 func newGate(fatal func(*http.Request) bool) *gate {
 	return &gate{fatal: fatal, dead: make(chan struct{})}
 }
 
-// afterWrites is fatal at the n-th write.
+// afterWrites returns true at the n-th write.
 func afterWrites(n int) func(*http.Request) bool {
 	return func(*http.Request) bool { n--; return n == 0 }
 }
 
 var errKilled = errors.New("killed")
 
-// close lets nothing more through.
+// close lets no further request through.
 func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -57,7 +57,7 @@ func (g *gate) isClosed() bool {
 	}
 }
 
-// isWrite leaves out what says nothing of test beds.
+// isWrite ignores writes that do not concern test beds.
 func isWrite(r *http.Request) bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/events") && !strings.Contains(r.URL.Path, "/leases") &&
 		!strings.Contains(r.URL.RawQuery, "dryRun") && !strings.Contains(r.URL.Path, "reviews")
@@ -75,8 +75,7 @@ type gated struct {
 	next http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper. Writes pass one at a time, so that it is known
-// which was the last.
+// RoundTrip implements http.RoundTripper. Writes pass one at a time, so that the last one is known.
 func (g *gated) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !isWrite(r) {
 		select {
@@ -107,16 +106,15 @@ func (g *gated) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errKilled
 }
 
-// kubeconfig serves the API server behind the gate, with an administrator's rights, and
-// returns a kubeconfig of it.
+// kubeconfig serves the API server behind the gate, with an administrator's permissions, and returns
+// its kubeconfig.
 func (g *gate) kubeconfig(t *testing.T, config *rest.Config) string {
 	t.Helper()
 	return proxied(t, g.wrap(config), func(forward http.Handler) http.Handler { return forward })
 }
 
-// proxied serves the API server with the configuration's rights, as handle has it, until
-// the test ends, and returns a kubeconfig of it. A request that comes to nothing is
-// aborted.
+// proxied serves the API server with the configuration's permissions, through handle, until the test
+// ends, and returns its kubeconfig. A request without an answer is aborted.
 func proxied(t *testing.T, config *rest.Config, handle func(forward http.Handler) http.Handler) (kubeconfig string) {
 	t.Helper()
 	target, err := url.Parse(config.Host)

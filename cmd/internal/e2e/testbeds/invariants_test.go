@@ -13,8 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// change is a version of a pod or of a Testbed, by the API server's revision. Revisions
-// are of all kinds together, so that changes of both can be put in order.
+// change is a version of a pod or of a Testbed, by the API server's revision. Revisions count for all
+// kinds together, so changes of both can be ordered.
 type change struct {
 	revision int64
 	pod      *corev1.Pod       // one of the two
@@ -22,8 +22,8 @@ type change struct {
 	gone     bool              // this is the last version
 }
 
-// tick is a write of nobody's business: its revision dates the changes around it, so that
-// no claim about time rests on when a busy machine heard of something.
+// tick is an unrelated write: its revision dates the changes around it, so that no claim about time
+// depends on when a loaded machine received an event.
 type tick struct {
 	revision       int64
 	sent, answered time.Time
@@ -32,11 +32,11 @@ type tick struct {
 // patience is how long two pods may be in one slot, or one in a slot that is not its own.
 const patience = 5 * time.Second
 
-// lull is the longest from one tick to the next that counts as time: a machine that can't
-// tick for longer can't do anything else.
+// lull is the longest interval between ticks that counts as time: a machine that cannot tick for longer
+// cannot do anything else.
 const lull = time.Second
 
-// between returns a time that has passed for sure from one revision to another.
+// between returns a time that has certainly passed between two revisions.
 func between(ticks []tick, from, to int64) time.Duration {
 	after := slices.IndexFunc(ticks, func(t tick) bool { return t.revision >= from })
 	if after < 0 {
@@ -55,18 +55,18 @@ type place struct {
 	slot    string
 }
 
-// replay goes through what happened.
+// replay replays the changes.
 type replay struct {
 	ticks    []tick
 	testbeds map[types.UID]*v1alpha1.Testbed
 	pods     map[types.UID]*corev1.Pod
-	since    map[string]int64 // what must not last, and from which revision on it has
+	since    map[string]int64 // states that must not last, and the revision that they began at
 	faults   []string
 }
 
-// violations returns what a history breaks of what test beds promise: no slot is claimed
-// twice, and no two live pods, nor one whose job has no claim to it, are in a slot for
-// longer than patience. Changes may come in any order, ticks in theirs.
+// violations returns the broken invariants of a history: no slot is claimed twice, and no two live
+// pods, nor a pod without a claim of its job, are in a slot for longer than patience. Changes may come
+// in any order, ticks in theirs.
 func violations(changes []change, ticks []tick) []string {
 	r := &replay{
 		ticks: ticks, testbeds: map[types.UID]*v1alpha1.Testbed{}, pods: map[types.UID]*corev1.Pod{}, since: map[string]int64{},
@@ -105,7 +105,7 @@ func (r *replay) fault(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))
 }
 
-// claims looks for slots that have two.
+// claims looks for slots with two claims.
 func (r *replay) claims(c change) {
 	owner := map[string]string{}
 	for _, claim := range c.testbed.Status.Claims {
@@ -118,7 +118,7 @@ func (r *replay) claims(c change) {
 	}
 }
 
-// bound looks at a pod that a node has.
+// bound processes a pod with a node.
 func (r *replay) bound(c change) {
 	if !placed(c.pod) {
 		return
@@ -129,14 +129,13 @@ func (r *replay) bound(c change) {
 	}
 }
 
-// placed says whether a pod is on a node by the slots' scheduler. One that another
-// scheduler has placed, for an operator did not say whose it is, is in no slot; its job
-// has failed by that.
+// placed reports whether the slots' scheduler placed a pod on a node. A pod that another scheduler
+// placed, since an operator did not set its scheduler, is in no slot; its job thereby failed.
 func placed(pod *corev1.Pod) bool {
 	return live(pod) && pod.Spec.SchedulerName == v1alpha1.SchedulerName
 }
 
-// live says whether a pod takes what it asks for of a node.
+// live reports whether a pod uses its requests on a node.
 func live(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
@@ -145,8 +144,8 @@ func slotOf(pod *corev1.Pod) place {
 	return place{types.UID(pod.Labels[v1alpha1.LabelTestbedUID]), pod.Annotations[v1alpha1.AnnotationSlot]}
 }
 
-// crowded is what must not last: pairs of pods in one slot, and pods in slots that their
-// jobs have no claim to.
+// crowded returns states that must not last: pairs of pods in one slot, and pods in slots without a
+// claim of their jobs.
 func (r *replay) crowded() map[string]bool {
 	now := map[string]bool{}
 	in := map[place][]*corev1.Pod{}
@@ -180,7 +179,7 @@ func (r *replay) claimed(pod *corev1.Pod) bool {
 	return false
 }
 
-// lasting keeps count of what must not last.
+// lasting records for how long such states have lasted.
 func (r *replay) lasting(now map[string]bool, revision int64) {
 	for what := range now {
 		if _, ok := r.since[what]; !ok {
@@ -198,7 +197,7 @@ func (r *replay) lasting(now map[string]bool, revision int64) {
 	}
 }
 
-// world is what there is at one moment.
+// world is the state at one moment.
 type world struct {
 	testbeds    []v1alpha1.Testbed
 	jobs        []v1alpha1.BatchJob
@@ -206,9 +205,8 @@ type world struct {
 	pods        []corev1.Pod
 }
 
-// leftovers returns what is lost, or waits for nothing, where nothing happens any more:
-// claims that no job holds, slots in which nothing stands for them, and Schedulings whose
-// next job could run in slots that are free.
+// leftovers returns what is lost, or waits for nothing, in a quiescent state: claims without a job,
+// empty slots without a placeholder, and Schedulings whose next job could run in free slots.
 func (w *world) leftovers() (faults []string) {
 	for i := range w.testbeds {
 		t := &w.testbeds[i]
@@ -222,7 +220,7 @@ func (w *world) leftovers() (faults []string) {
 	return faults
 }
 
-// holds says whether a job in the state has slots.
+// holds reports whether a job in the state has slots.
 func holds(s v1alpha1.BatchJobState) bool {
 	return s == v1alpha1.BatchJobSubmitted || s == v1alpha1.BatchJobScheduled || s == v1alpha1.BatchJobRunning
 }
@@ -285,7 +283,7 @@ func claimedSlots(t *v1alpha1.Testbed) map[string]types.UID {
 	return claimed
 }
 
-// slotsOf are the slots in their order: by position, then by node.
+// slotsOf returns the slots in their order: by position, then by node.
 func slotsOf(t *v1alpha1.Testbed) (slots []string) {
 	nodes := slices.Clone(t.Status.Nodes)
 	slices.SortFunc(nodes, func(a, b v1alpha1.TestbedNode) int { return int(a.ID - b.ID) })
@@ -299,7 +297,7 @@ func slotsOf(t *v1alpha1.Testbed) (slots []string) {
 	return slots
 }
 
-// before says which of two Schedulings is served first.
+// before reports which of two Schedulings is served first.
 func before(a, b *v1alpha1.Scheduling) bool {
 	if a.Spec.Priority != b.Spec.Priority {
 		return a.Spec.Priority > b.Spec.Priority
@@ -310,8 +308,8 @@ func before(a, b *v1alpha1.Scheduling) bool {
 	return a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name
 }
 
-// waiting looks for jobs that could run. One that can't keeps its slots from those
-// behind it: of a queue the lowest free ones, else those that it names by their IDs.
+// waiting looks for jobs that could run. A job that cannot keeps its slots from later ones: in a queue
+// the lowest free ones, otherwise those that it names.
 func (w *world) waiting(t *v1alpha1.Testbed) (faults []string) {
 	claimed := claimedSlots(t)
 	free := slices.DeleteFunc(slotsOf(t), func(slot string) bool { return claimed[slot] != "" })
@@ -350,7 +348,7 @@ func (w *world) waiting(t *v1alpha1.Testbed) (faults []string) {
 	return faults
 }
 
-// next is the first job of a Scheduling that waits, and how many slots or which it wants.
+// next returns a Scheduling's first waiting job, and how many or which slots it needs.
 func (w *world) next(s *v1alpha1.Scheduling, slots []string) (name string, wanted int, named []string) {
 	queued := func(name, namespace string) bool {
 		if namespace == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// steady are ticks of a second each at every tenth revision, from 0.
+// steady returns ticks of a second each at every tenth revision, from 0.
 func steady() (ticks []tick) {
 	start := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	for i := range 101 {
@@ -23,7 +23,7 @@ func steady() (ticks []tick) {
 	return ticks
 }
 
-// bed is a Testbed whose claims are written job=slot,slot.
+// bed returns a Testbed with claims written as job=slot,slot.
 func bed(claims ...string) *v1alpha1.Testbed {
 	t := &v1alpha1.Testbed{ObjectMeta: metav1.ObjectMeta{Name: "bed", Namespace: "default", UID: "bed"}}
 	t.Status.Nodes = []v1alpha1.TestbedNode{{Name: "n", ID: 0, Slots: 2}, {Name: "m", ID: 1, Slots: 1}}
@@ -34,7 +34,7 @@ func bed(claims ...string) *v1alpha1.Testbed {
 	return t
 }
 
-// pod is one in a slot: a job's, or a placeholder's whose job is "".
+// podIn returns a pod in a slot: a job's, or a placeholder if job is "".
 func podIn(name, job, slot string) *corev1.Pod {
 	node, _, _ := strings.Cut(slot, "/")
 	p := &corev1.Pod{
@@ -56,7 +56,7 @@ func with(p *corev1.Pod, edit func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-// Each bad history is found, and why; a good one close to it passes.
+// Each bad history is detected with its reason; a similar good one passes.
 func TestViolations(t *testing.T) {
 	placeholder, a, b := podIn("placeholder", "", "n/0"), podIn("a-0", "a", "n/0"), podIn("b-0", "b", "n/0")
 	failed := with(podIn("a-0", "a", "n/0"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
@@ -130,18 +130,18 @@ func TestViolations(t *testing.T) {
 	} {
 		found(t, name, violations(test.changes, steady()), test.want)
 	}
-	// For how long a machine was at a standstill, here a minute, does not count.
+	// A standstill of the machine, here a minute, does not count.
 	stood := steady()
 	for i := range stood[3:] {
 		stood[3+i].sent, stood[3+i].answered = stood[3+i].sent.Add(time.Minute), stood[3+i].answered.Add(time.Minute)
 	}
 	changes := []change{{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: placeholder}, {revision: 3, pod: a}, {revision: 63, pod: placeholder, gone: true}}
 	found(t, "a standstill", violations(changes, stood), nil)
-	// Without ticks nothing is known to have lasted.
+	// Without ticks no state is known to have lasted.
 	found(t, "no ticks", violations([]change{{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: placeholder}, {revision: 3, pod: a}}, nil), nil)
 }
 
-// found compares what was found with pieces of it.
+// found compares the faults with substrings.
 func found(t *testing.T, name string, got, want []string) {
 	t.Helper()
 	ok := len(got) == len(want)
@@ -153,7 +153,7 @@ func found(t *testing.T, name string, got, want []string) {
 	}
 }
 
-// job is one of the Scheduling "first", whose UID is its name.
+// jobIn returns a job of the Scheduling "first", whose UID is its name.
 func jobIn(name string, state v1alpha1.BatchJobState, slots ...string) v1alpha1.BatchJob {
 	j := v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
 	j.Status.State = state
@@ -191,7 +191,7 @@ func byIndex(job string, slots ...int) v1alpha1.Scheduling {
 	return s
 }
 
-// What is lost where nothing happens any more is found, and who waits for nothing.
+// Losses in a quiescent state are detected, and Schedulings that wait for nothing.
 func TestLeftovers(t *testing.T) {
 	placeholders := func(slots ...string) (pods []corev1.Pod) {
 		for i, slot := range slots {
@@ -221,11 +221,11 @@ func TestLeftovers(t *testing.T) {
 		world world
 		want  []string
 	}{
-		"nothing":              {},
-		"free":                 {world: world{testbeds: []v1alpha1.Testbed{*bed()}, pods: full}},
-		"running":              {world: world{testbeds: []v1alpha1.Testbed{*bed("a=n/0")}, jobs: []v1alpha1.BatchJob{a}, pods: running}},
-		"a Testbed that stays": {world{testbeds: []v1alpha1.Testbed{*deleting}, pods: full}, []string{"Testbed bed is not gone"}},
-		"a claim of nobody's":  {world{testbeds: []v1alpha1.Testbed{*bed("a=n/0")}, pods: full}, []string{"default/a has slots [n/0] and is not there"}},
+		"nothing":               {},
+		"free":                  {world: world{testbeds: []v1alpha1.Testbed{*bed()}, pods: full}},
+		"running":               {world: world{testbeds: []v1alpha1.Testbed{*bed("a=n/0")}, jobs: []v1alpha1.BatchJob{a}, pods: running}},
+		"a Testbed that stays":  {world{testbeds: []v1alpha1.Testbed{*deleting}, pods: full}, []string{"Testbed bed is not gone"}},
+		"a claim without a job": {world{testbeds: []v1alpha1.Testbed{*bed("a=n/0")}, pods: full}, []string{"default/a has slots [n/0] and is not there"}},
 		"a claim that was not freed": {
 			world{testbeds: []v1alpha1.Testbed{*bed("a=n/0")}, jobs: []v1alpha1.BatchJob{jobIn("a", v1alpha1.BatchJobCompleted, "n/0")}, pods: full},
 			[]string{"default/a has slots [n/0] and is Completed"},
@@ -242,11 +242,11 @@ func TestLeftovers(t *testing.T) {
 			world{testbeds: []v1alpha1.Testbed{*bed()}, jobs: inQueue, schedulings: []v1alpha1.Scheduling{queue("b", "a", "b")}, pods: full},
 			[]string{"b of Scheduling first waits for 2 slots, and [n/0 m/0 n/1] are free"},
 		},
-		"so does one that confirms nothing": {
+		"a queue without confirmation waits": {
 			world{testbeds: []v1alpha1.Testbed{*bed()}, jobs: inQueue, schedulings: []v1alpha1.Scheduling{confirming}, pods: full},
 			[]string{"b of Scheduling first waits for 1 slots"},
 		},
-		"one that confirms each": {world: world{testbeds: []v1alpha1.Testbed{*bed()}, jobs: inQueue, schedulings: []v1alpha1.Scheduling{each}, pods: full}},
+		"a queue with confirmation of each": {world: world{testbeds: []v1alpha1.Testbed{*bed()}, jobs: inQueue, schedulings: []v1alpha1.Scheduling{each}, pods: full}},
 		"a queue that does not fit": {world: world{
 			testbeds: []v1alpha1.Testbed{*bed()}, jobs: inQueue, schedulings: []v1alpha1.Scheduling{queue("b", "b", "b", "b")}, pods: full,
 		}},

@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// standing are the slots of the pods of a role that a node has, sorted.
+// standing returns the slots of a role's pods that have a node, sorted.
 func (r *rig) standing(role string) (slots []string) {
 	r.Helper()
 	for _, pod := range r.pods(role) {
@@ -40,7 +40,7 @@ func (r *rig) testbedConditions(name string) func() []metav1.Condition {
 	return func() []metav1.Condition { return r.getTestbed(name).Status.Conditions }
 }
 
-// update changes an object until the API server takes it.
+// update changes an object until the API server accepts it.
 func update[T client.Object](r *rig, name string, o T, edit func(T)) {
 	r.Helper()
 	r.eventually("update "+name, func() (bool, any) {
@@ -51,8 +51,8 @@ func update[T client.Object](r *rig, name string, o T, edit func(T)) {
 	})
 }
 
-// A Testbed reserves its slots on its nodes, one placeholder each, in the order of the nodes'
-// label; fewer or more are wanted, and there are fewer or more.
+// A Testbed reserves its slots on its nodes, one placeholder each, in the order of the nodes' label;
+// their number follows the spec.
 func TestSlotsFollowTestbed(t *testing.T) {
 	r := newRig(t, 2)
 	r.schedule(nil)
@@ -86,7 +86,7 @@ func TestSlotsFollowTestbed(t *testing.T) {
 	})
 	r.join(1)
 	r.waitCounts("bed", 3, 0, 0)
-	// More than the nodes have: what no scheduler can place is pending.
+	// More than fit the nodes: the placeholders that no scheduler can place are pending.
 	update(r, "bed", &v1alpha1.Testbed{}, func(t *v1alpha1.Testbed) { t.Spec.SlotsPerNode = intstr.FromInt(3) })
 	r.eventually("three slots are pending", func() (bool, any) {
 		c := r.getTestbed("bed").Status.Counts
@@ -98,8 +98,7 @@ func TestSlotsFollowTestbed(t *testing.T) {
 	r.finish()
 }
 
-// removeNode takes a node out of the cluster, and its pods with it, as a cluster's pod
-// garbage collector does.
+// removeNode removes a node from the cluster with its pods, as a cluster's pod garbage collector does.
 func (r *rig) removeNode(name string) {
 	r.Helper()
 	if err := r.plain.CoreV1().Nodes().Delete(r.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -123,8 +122,8 @@ func (r *rig) patchNode(name, patch string) {
 	}
 }
 
-// A node leaves, with a job's pod or without, and another takes its name: slots go and
-// come, and what ran there runs again where it has slots.
+// A node is removed, with a job's pod or without, and another gets its name: slots are removed and
+// added, and what ran there runs again where it has slots.
 func TestNodeLeaves(t *testing.T) {
 	r := newRig(t, 3)
 	r.schedule(nil)
@@ -135,7 +134,7 @@ func TestNodeLeaves(t *testing.T) {
 	r.waitCounts("bed", 2, 0, 0)
 	r.waitStanding(v1alpha1.RolePlaceholder, r.slot(1, 0), r.slot(2, 0))
 
-	// With a pod: its run fails, and the next one has slots that there are.
+	// With a pod: its run fails, and the next one gets existing slots.
 	r.job("job", forever, retries(1))
 	r.queue("first", "bed", []string{"job"})
 	r.waitJob("job", v1alpha1.BatchJobRunning)
@@ -159,15 +158,15 @@ func TestNodeLeaves(t *testing.T) {
 	r.finish()
 }
 
-// retries lets a job be tried again so often, at once.
+// retries lets a job be retried so often, at once.
 func retries(limit int32) func(*v1alpha1.BatchJobSpec) {
 	return func(s *v1alpha1.BatchJobSpec) {
 		s.Retry = v1alpha1.Retry{Limit: limit, Delay: &metav1.Duration{}}
 	}
 }
 
-// A cordoned node keeps what it runs and takes nothing more, until it is let again; one
-// that loses its label keeps its job's slot until the job is done with it.
+// A cordoned node keeps its running pods and gets no more until it is uncordoned; a node without its
+// label keeps its job's slot until the job releases it.
 func TestNodeCordonedRelabelled(t *testing.T) {
 	r := newRig(t, 2)
 	r.schedule(nil)
@@ -192,13 +191,13 @@ func TestNodeCordonedRelabelled(t *testing.T) {
 	r.waitJob("waits", v1alpha1.BatchJobRunning)
 	r.waitCounts("bed", 0, 0, 2)
 
-	// Another order is no reason to move anything.
+	// A new order moves nothing.
 	r.patchNode(r.nodes[0], `{"metadata":{"labels":{"`+r.label+`":"5"}}}`)
 	r.eventually("the nodes are in the other order", func() (bool, any) {
 		nodes := r.getTestbed("bed").Status.Nodes
 		return len(nodes) == 2 && nodes[0].Name == r.nodes[1], nodes
 	})
-	// Without its label a node has a slot while that is claimed.
+	// Without its label a node keeps a slot while that is claimed.
 	r.patchNode(r.nodes[0], `{"metadata":{"labels":{"`+r.label+`":null}}}`)
 	r.eventually("the slot retires", func() (bool, any) {
 		c := r.getTestbed("bed").Status.Counts
@@ -212,8 +211,8 @@ func TestNodeCordonedRelabelled(t *testing.T) {
 	r.finish()
 }
 
-// A placeholder goes for a pod of a higher priority, which the default scheduler places, and
-// comes back when that one has gone.
+// A placeholder is evicted for a pod of a higher priority, which the default scheduler places, and
+// returns after that one is gone.
 func TestPlaceholderEvicted(t *testing.T) {
 	r := newRig(t, 2)
 	r.schedule(nil)
@@ -244,7 +243,7 @@ func TestPlaceholderEvicted(t *testing.T) {
 	r.delete(&corev1.Pod{}, "critical")
 	r.waitCounts("bed", 3, 0, 1)
 	if runs := r.getJob("job").Status.Runs; len(runs) != 1 {
-		t.Errorf("the job on the other node: %+v", runs)
+		t.Errorf("job on the other node: got runs %+v", runs)
 	}
 	r.finish()
 }

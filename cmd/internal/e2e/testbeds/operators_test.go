@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// install has the API server serve a kind.
+// install makes the API server serve a kind.
 func (r *rig) install(kind schema.GroupVersionResource) {
 	r.Helper()
 	file := "testdata/sparkapplications.yaml"
@@ -34,7 +34,7 @@ func flinkDefinition() string {
 	return "testdata/flinkdeployments.yaml"
 }
 
-// uninstall takes a kind away.
+// uninstall removes a kind.
 func (r *rig) uninstall(kind schema.GroupVersionResource) {
 	r.Helper()
 	client, err := dynamic.NewForConfig(r.config)
@@ -65,7 +65,7 @@ func (r *rig) operate(kind schema.GroupVersionResource, faults operatorFaults) *
 	return double
 }
 
-// end lets the application of a job end, whose pods run forever.
+// end ends the application of a job whose pods run forever.
 func (r *rig) end(kind schema.GroupVersionResource, job string) {
 	r.Helper()
 	metadata := map[string]any{"annotations": takes("0")}
@@ -75,7 +75,7 @@ func (r *rig) end(kind schema.GroupVersionResource, job string) {
 	}
 	patch := rawOf(r.T, map[string]any{"spec": spec}).Raw
 	var name string
-	r.eventually(job+" names its application", func() (bool, any) { // its pods may stand before it does
+	r.eventually(job+" names its application", func() (bool, any) { // its pods may exist before it does
 		if application := r.getJob(job).Status.Application; application != nil {
 			name = application.Name
 		}
@@ -86,7 +86,7 @@ func (r *rig) end(kind schema.GroupVersionResource, job string) {
 	}
 }
 
-// sparkJob makes a job of Spark whose executors take so many seconds.
+// sparkJob creates a Spark job whose executors take so many seconds.
 func (r *rig) sparkJob(name, seconds string, edit func(executor map[string]any)) {
 	r.Helper()
 	executor := map[string]any{"annotations": takes(seconds)}
@@ -115,8 +115,8 @@ func (r *rig) waitRun(job string, outcome v1alpha1.Outcome) v1alpha1.Run {
 	return runs[len(runs)-1]
 }
 
-// A job of Spark runs with all its executors in its slots, whether the operator's webhook
-// or their template places them, and whatever the operator does on the way.
+// A Spark job runs with all its executors in its slots, whether the operator's webhook or their
+// template places them, and whatever the operator does in between.
 func TestBatchJobOverSpark(t *testing.T) {
 	template := func(executor map[string]any) {
 		executor["template"] = map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "spark-kubernetes-executor"}}}}
@@ -159,8 +159,7 @@ func TestBatchJobOverSpark(t *testing.T) {
 	}
 }
 
-// An executor that is lost is made anew by its driver, in the slot of the one before, and
-// an operator that starts again goes on.
+// A lost executor is replaced by its driver, in the same slot, and a restarted operator continues.
 func TestBatchJobExecutorLost(t *testing.T) {
 	r := newRig(t, 2)
 	r.install(sparkApplications)
@@ -190,8 +189,8 @@ func TestBatchJobExecutorLost(t *testing.T) {
 	r.finish()
 }
 
-// A job of Flink runs with its task managers in its slots, which upstream's controllers
-// make, and they go when it has finished.
+// A Flink job runs with its task managers in its slots, which upstream's controllers create, and they
+// are deleted when it has finished.
 func TestBatchJobOverFlink(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -243,8 +242,8 @@ func names(deployments []appsv1.Deployment) (all []string) {
 	return all
 }
 
-// A job whose operator is not there says so and keeps nobody else waiting; when the
-// operator is installed it runs.
+// A job without an operator reports that and blocks no other job; it runs once the operator is
+// installed.
 func TestOperatorMissingThenInstalled(t *testing.T) {
 	r := newRig(t, 1)
 	r.uninstall(sparkApplications)

@@ -21,15 +21,15 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// recorder writes down what becomes of a namespace's Testbeds and of the pods in their
-// slots, by watches of its own.
+// recorder records the changes of a namespace's Testbeds and of the pods in their slots, by its own
+// watches.
 type recorder struct {
 	mu      sync.Mutex
 	changes []change
 	ticks   []tick
 }
 
-// record records until the test ends, and fails it for what broke a promise.
+// record records until the test ends, and fails it for each broken invariant.
 func record(t *testing.T, client kubernetes.Interface, kinds dynamic.Interface, namespace string) {
 	t.Helper()
 	r := &recorder{}
@@ -99,7 +99,7 @@ func (r *recorder) add(t *testing.T, o any, gone bool) {
 	r.changes = append(r.changes, c)
 }
 
-// tickEvery is fine enough for what must last no longer than patience.
+// tickEvery is fine enough for states that may last no longer than patience.
 const tickEvery = 200 * time.Millisecond
 
 // tick dates revisions.

@@ -36,9 +36,9 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// rig is a cluster of simulated nodes for one test, in a namespace of its own: upstream's
-// controllers of Jobs, Deployments, ReplicaSets and garbage, and a recorder that holds all
-// that happens to what test beds promise. Ours, and the scheduler, the test starts.
+// rig is a cluster of simulated nodes for one test, in a namespace of its own: upstream's controllers
+// of Jobs, Deployments, ReplicaSets and garbage, and a recorder that checks the invariants of test
+// beds. The test starts our controllers and the scheduler.
 type rig struct {
 	*testing.T
 	config    *rest.Config
@@ -47,10 +47,10 @@ type rig struct {
 	namespace string
 	label     string // of the rig's nodes
 	nodes     []string
-	signals   string // where the scheduler that runs hears of nodes, and tells of rooms
+	signals   string // the running scheduler's address for reports and rooms
 }
 
-// nodeCores are those of a rig's nodes.
+// nodeCores is the size of a rig's nodes.
 const nodeCores = 4
 
 func newRig(t *testing.T, nodes int) *rig {
@@ -86,7 +86,7 @@ func newRig(t *testing.T, nodes int) *rig {
 	return r
 }
 
-// classes makes the priority classes, as an installation does.
+// classes creates the priority classes, as an installation does.
 func (r *rig) classes() {
 	r.Helper()
 	for _, name := range []string{v1alpha1.PriorityClassPlaceholder, v1alpha1.PriorityClassSlot} {
@@ -99,7 +99,7 @@ func (r *rig) classes() {
 	}
 }
 
-// join adds so many nodes, with the label in their order.
+// join adds nodes, labelled in their order.
 func (r *rig) join(count int) {
 	r.Helper()
 	var values []string
@@ -125,7 +125,7 @@ func (r *rig) joinAs(values ...string) {
 	}
 }
 
-// slot is the ID of a slot on the n-th node, from 1.
+// slot returns the ID of a slot on the n-th node, from 1.
 func (r *rig) slot(node, position int) string { return fmt.Sprintf("%s/%d", r.nodes[node-1], position) }
 
 // managed runs our controllers.
@@ -133,8 +133,8 @@ type managed struct {
 	stop func() // waits for the end
 }
 
-// control starts controllers as the program does, but for the leader's lease, until stop or the
-// test's end. What they ask goes through the gate, if there is one.
+// control starts controllers as the program does, except for the leader's lease, until stop or the
+// test's end. Their requests go through the gate, if there is one.
 func (r *rig) control(o controller.Options, g *gate) *managed {
 	r.Helper()
 	access := r.config
@@ -149,7 +149,7 @@ func (r *rig) control(o controller.Options, g *gate) *managed {
 	mgr, err := ctrl.NewManager(access, ctrl.Options{
 		Scheme: scheme, Cache: controller.Cache(o.Namespaces), Logger: logr.Discard(),
 		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		// There are several in this process.
+		// Several run in this process.
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
@@ -173,14 +173,13 @@ func (r *rig) control(o controller.Options, g *gate) *managed {
 	return &managed{stop}
 }
 
-// kill ends controllers as kill -9 does: nothing that they do at their end gets through.
+// kill ends controllers as SIGKILL does: none of their final requests gets through.
 func (m *managed) kill(g *gate) {
 	g.close()
 	m.stop()
 }
 
-// schedule runs a scheduler in this process, until stop or the test's end. One runs at a
-// time.
+// schedule runs a scheduler in this process, until stop or the test's end. Only one may run at a time.
 func (r *rig) schedule(g *gate) (stop func()) {
 	r.Helper()
 	if g == nil {
@@ -190,8 +189,8 @@ func (r *rig) schedule(g *gate) (stop func()) {
 	return stop
 }
 
-// runScheduler runs a scheduler in this process, until stop or the test's end. signals is the
-// address at which it hears of nodes.
+// runScheduler runs a scheduler in this process, until stop or the test's end. signals is its address
+// for reports.
 func runScheduler(t *testing.T, kubeconfig string) (signals string, stop func()) {
 	t.Helper()
 	s, err := service.New(t.Context(), service.Config{
@@ -215,7 +214,7 @@ func runScheduler(t *testing.T, kubeconfig string) (signals string, stop func())
 	return s.Hub().Addr().String(), stop
 }
 
-// create makes an object in the rig's namespace.
+// create creates an object in the rig's namespace.
 func (r *rig) create(o client.Object) {
 	r.Helper()
 	o.SetNamespace(r.namespace)
@@ -224,12 +223,12 @@ func (r *rig) create(o client.Object) {
 	}
 }
 
-// amounts is a list of CPU and memory.
+// amounts returns a list of CPU and memory.
 func amounts(cpu, memory string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
 }
 
-// testbed makes a Testbed of so many slots on each of the rig's nodes, of a core each.
+// testbed creates a Testbed of so many one-core slots on each of the rig's nodes.
 func (r *rig) testbed(name string, slots int, edit ...func(*v1alpha1.TestbedSpec)) {
 	r.Helper()
 	t := &v1alpha1.Testbed{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TestbedSpec{
@@ -241,7 +240,7 @@ func (r *rig) testbed(name string, slots int, edit ...func(*v1alpha1.TestbedSpec
 	r.create(t)
 }
 
-// takes are the annotations of simulated work: so many seconds, at once.
+// takes returns the annotations of simulated work of so many seconds, without startup time.
 func takes(seconds string) map[string]string {
 	return map[string]string{simnode.AnnotationWork: seconds, simnode.AnnotationStartup: "0.01"}
 }
@@ -255,7 +254,7 @@ func rawOf(t *testing.T, o any) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: text}
 }
 
-// job makes a BatchJob whose pods take so many seconds.
+// job creates a BatchJob whose pods take so many seconds.
 func (r *rig) job(name, seconds string, edit ...func(*v1alpha1.BatchJobSpec)) {
 	r.Helper()
 	j := &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -269,10 +268,10 @@ func (r *rig) job(name, seconds string, edit ...func(*v1alpha1.BatchJobSpec)) {
 	r.create(j)
 }
 
-// forever is the time of a job that has to be released.
+// forever is the work of a job that has to be released.
 const forever = "1e6"
 
-// queue makes a Scheduling of jobs, each named once a slot.
+// queue creates a Scheduling of jobs, with each entry for one slot.
 func (r *rig) queue(name, testbed string, jobs []string, edit ...func(*v1alpha1.SchedulingSpec)) {
 	r.Helper()
 	s := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -318,7 +317,7 @@ func (r *rig) eventually(what string, holds func() (bool, any)) {
 	cluster.Eventually(r.T, what, func() (bool, any) {
 		ok, state := holds()
 		if !ok {
-			time.Sleep(20 * time.Millisecond) // other tests' work is more than the polling
+			time.Sleep(20 * time.Millisecond) // polling must not dominate the other tests' work
 		}
 		return ok, state
 	})
@@ -349,8 +348,7 @@ func (r *rig) waitScheduling(name string, state v1alpha1.SchedulingState) {
 	})
 }
 
-// waitCondition waits for a condition of the object to be so for a reason, if that is
-// given.
+// waitCondition waits until the object's condition has the status, and the reason if one is given.
 func (r *rig) waitCondition(name, kind, status, reason string, conditions func() []metav1.Condition) {
 	r.Helper()
 	r.eventually(fmt.Sprintf("%s %s=%s %s", name, kind, status, reason), func() (bool, any) {
@@ -371,7 +369,7 @@ func (r *rig) delete(o client.Object, name string) {
 	}
 }
 
-// world lists what there is in the rig's namespace.
+// world lists the objects in the rig's namespace.
 func (r *rig) world() *world {
 	r.Helper()
 	var testbeds v1alpha1.TestbedList
@@ -388,7 +386,7 @@ func (r *rig) world() *world {
 	}
 }
 
-// settle waits until nothing is lost and nobody waits for nothing.
+// settle waits until nothing is lost and no job waits beside free slots.
 func (r *rig) settle() {
 	r.Helper()
 	r.eventually("nothing is lost, nothing waits beside a free slot", func() (bool, any) {
@@ -397,7 +395,7 @@ func (r *rig) settle() {
 	})
 }
 
-// finish settles, deletes all there is and waits until it is gone, pods and all.
+// finish settles, deletes everything and waits until it is gone, pods included.
 func (r *rig) finish() {
 	r.Helper()
 	r.settle()

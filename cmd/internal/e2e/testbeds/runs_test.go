@@ -16,8 +16,8 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// The times of a run are its objects' own: controllers that were dead from the start of
-// the pods to the end of the application tell the same.
+// The times of a run come from its objects: controllers that were down from the start of the pods to
+// the end of the application report the same.
 func TestRunTimesSurviveRestart(t *testing.T) {
 	r := newRig(t, 1)
 	r.schedule(nil)
@@ -63,7 +63,7 @@ func TestRunTimesSurviveRestart(t *testing.T) {
 	}
 	run := runs[0]
 	if run.Submitted == nil || run.Scheduled == nil || run.Started == nil || run.Finished == nil {
-		t.Fatalf("times are missing: %+v", run)
+		t.Fatalf("got missing times: %+v", run)
 	}
 	got := []time.Time{run.Submitted.Time, run.Scheduled.Time, run.Started.Time, run.Finished.Time}
 	if diff := cmp.Diff([]time.Time{submitted, scheduled, started, finished}, got); diff != "" {
@@ -77,7 +77,7 @@ func TestRunTimesSurviveRestart(t *testing.T) {
 	r.finish()
 }
 
-// What an outside program keeps with a job stays as it is, whatever becomes of the job.
+// Data that an outside program stores in a job is kept, whatever happens to the job.
 func TestBatchJobKeepsExternalData(t *testing.T) {
 	r := newRig(t, 1)
 	r.schedule(nil)
@@ -97,9 +97,9 @@ func TestBatchJobKeepsExternalData(t *testing.T) {
 		if diff := cmp.Diff(data, got); diff != "" {
 			t.Error(diff)
 		}
-		// Completed, it is its Scheduling's, and may be written to.
+		// A completed job belongs to its Scheduling, and may be written to.
 		if a := job.Status.ActiveScheduling; a == nil || a.Name != name {
-			t.Errorf("active Scheduling %+v", a)
+			t.Errorf("got active Scheduling %+v", a)
 		}
 		data["round"] = float64(i)
 		update(r, "job", &v1alpha1.BatchJob{}, func(j *v1alpha1.BatchJob) { j.Spec.ExternalScheduler = rawOf(t, data) })
@@ -112,7 +112,7 @@ func TestBatchJobKeepsExternalData(t *testing.T) {
 	r.finish()
 }
 
-// slotsOfRun are the slots of a job's last run, sorted.
+// slotsOfRun returns the slots of a job's last run, sorted.
 func (r *rig) slotsOfRun(job string) []string {
 	r.Helper()
 	runs := r.getJob(job).Status.Runs
@@ -126,12 +126,12 @@ func (r *rig) wantSlots(job string, want ...string) {
 	r.Helper()
 	slices.Sort(want)
 	if got := r.slotsOfRun(job); !slices.Equal(got, want) {
-		r.Errorf("%s ran in %v, want %v", job, got, want)
+		r.Errorf("%s: got slots %v, want %v", job, got, want)
 	}
 }
 
-// Entries of a queue have the lowest free slots in turn, position by position over the
-// nodes; a job that does not fit waits, and those behind it, until there is room.
+// Entries of a queue get the lowest free slots in turn, position by position over the nodes; a job that
+// does not fit waits, and those behind it, until there is room.
 func TestSchedulingQueueBased(t *testing.T) {
 	r := newRig(t, 2)
 	r.schedule(nil)
@@ -147,7 +147,7 @@ func TestSchedulingQueueBased(t *testing.T) {
 	r.waitJob("b", v1alpha1.BatchJobRunning)
 	r.wantSlots("a", r.slot(1, 0), r.slot(1, 1))
 	r.wantSlots("b", r.slot(2, 0))
-	r.settle() // c wants two and there is one, d waits behind it
+	r.settle() // c needs two and there is one, d waits behind it
 	r.waitJob("c", v1alpha1.BatchJobInQueue)
 	r.waitJob("d", v1alpha1.BatchJobInQueue)
 	r.delete(&v1alpha1.BatchJob{}, "b")
@@ -155,14 +155,14 @@ func TestSchedulingQueueBased(t *testing.T) {
 	r.wantSlots("c", r.slot(2, 0), r.slot(2, 1))
 	r.delete(&v1alpha1.BatchJob{}, "a")
 	r.waitJob("d", v1alpha1.BatchJobRunning)
-	// The slots of a's pods need not have been found empty at the same time.
+	// The slots of a's pods may become empty at different times.
 	if got := r.slotsOfRun("d"); len(got) != 1 || got[0] != r.slot(1, 0) && got[0] != r.slot(1, 1) {
-		t.Errorf("d ran in %v", got)
+		t.Errorf("d: got slots %v", got)
 	}
 	r.finish()
 }
 
-// named makes a Scheduling of jobs and the indices of their slots.
+// named creates a Scheduling of jobs and the indices of their slots.
 func (r *rig) named(name string, mode v1alpha1.SlotMode, jobs []string, indices ...[]int) {
 	r.Helper()
 	r.queue(name, "bed", nil, func(s *v1alpha1.SchedulingSpec) {
@@ -177,8 +177,8 @@ func (r *rig) named(name string, mode v1alpha1.SlotMode, jobs []string, indices 
 	})
 }
 
-// Jobs run in the slots that are named. Strict, one waits for all before it; relaxed, for
-// its slots alone.
+// Jobs run in the named slots. In strict mode a job waits for all before it; in relaxed mode only for
+// its slots.
 func TestSchedulingSlotBased(t *testing.T) {
 	for _, mode := range []v1alpha1.SlotMode{v1alpha1.Strict, v1alpha1.Relaxed} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestSchedulingSlotBased(t *testing.T) {
 			for _, name := range []string{"a", "b", "c"} {
 				r.job(name, forever)
 			}
-			// b wants a slot of a's; c could run at once.
+			// b needs a slot of a's; c could run at once.
 			r.named("first", mode, []string{"a", "b", "c"}, []int{3, 0}, []int{0, 1}, []int{2})
 			r.waitJob("a", v1alpha1.BatchJobRunning)
 			r.wantSlots("a", r.slot(1, 0), r.slot(2, 1))
@@ -211,9 +211,9 @@ func TestSchedulingSlotBased(t *testing.T) {
 	}
 }
 
-// A Scheduling that confirms submits nothing more until all that it has submitted is
-// bound. Jobs that are added are acquired and submitted too; with those that are done it
-// is done, and one whose job failed fails if it is to stop there.
+// A Scheduling that confirms submits nothing more until all that it has submitted is bound. Added jobs
+// are acquired and submitted, too; with completed jobs it completes, and it fails with a failed job if
+// it is set to stop.
 func TestSchedulingExtended(t *testing.T) {
 	r := newRig(t, 1)
 	r.schedule(nil)
@@ -248,7 +248,7 @@ func TestSchedulingExtended(t *testing.T) {
 	r.waitScheduling("stops", v1alpha1.SchedulingFailed)
 	r.settle()
 	if state := r.getJob("b").Status.State; state != v1alpha1.BatchJobInQueue {
-		t.Errorf("b is %s: nothing more should be submitted", state)
+		t.Errorf("b: got state %s, want nothing more submitted", state)
 	}
 	r.delete(&v1alpha1.Scheduling{}, "stops")
 	r.waitJob("b", v1alpha1.BatchJobReady)
@@ -259,7 +259,7 @@ func TestSchedulingExtended(t *testing.T) {
 	r.finish()
 }
 
-// extend puts a job at the end of a queue.
+// extend appends a job to a queue.
 func (r *rig) extend(scheduling, job string) {
 	r.Helper()
 	update(r, scheduling, &v1alpha1.Scheduling{}, func(s *v1alpha1.Scheduling) {

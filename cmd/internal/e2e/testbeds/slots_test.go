@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// restrict lets only pods that may do nothing into the rig's namespace.
+// restrict makes the rig's namespace admit only restricted pods.
 func (r *rig) restrict() {
 	r.Helper()
 	patch := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
@@ -36,9 +36,9 @@ func (r *rig) waitOrder(testbed string, nodes ...int) {
 	})
 }
 
-// A Testbed gets its slots in the order of its nodes' labels, numbers first, each with a
-// placeholder that the API server admits under the strictest rules for pods; a node that leaves
-// takes its own along, and so does the Testbed. No other controller is needed for that.
+// A Testbed gets its slots in the order of its nodes' labels, numbers first, each with a placeholder
+// that passes the strictest pod security standard; the slots of a removed node are removed, and so are
+// a deleted Testbed's. No other controller is needed for that.
 func TestSlotsAppear(t *testing.T) {
 	r := newRig(t, 0)
 	r.restrict()

@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// statuses are those of each kind, of every field.
+// statuses have every field of each kind.
 var statuses = map[string]string{
 	v1alpha1.Testbeds: `
 observedGeneration: 3
@@ -62,9 +62,8 @@ var specs = map[string]string{
 	v1alpha1.Schedulings: "{testbed: {name: small}, queueBased: [{name: a}]}",
 }
 
-// Who may write the kinds can't write what is found: on creation and update the status
-// is left out, and its own path is refused without the right to it. Who has that right
-// alone can't write a spec by it.
+// A user who may write the kinds cannot write their status: it is ignored on creation and update, and
+// its subresource is forbidden. A user who may only write the status cannot write a spec through it.
 func TestStatusIsOurs(t *testing.T) {
 	connect(t)
 	author := user(t, "author", rbacv1.PolicyRule{
@@ -84,15 +83,15 @@ func TestStatusIsOurs(t *testing.T) {
 			o.Object["status"] = parse(t, status).Object
 			made := create(t, theirs, o)
 			if made.Object["status"] != nil {
-				t.Errorf("its author has created a status: %v", made.Object["status"])
+				t.Errorf("its author created a status: %v", made.Object["status"])
 			}
 			o.SetResourceVersion(made.GetResourceVersion())
 			if made, err := theirs.Update(t.Context(), o, metav1.UpdateOptions{}); err != nil || made.Object["status"] != nil {
-				t.Errorf("its author has updated the status: %v, %v", made, err)
+				t.Errorf("its author updated the status: %v, %v", made, err)
 			}
 			patch := []byte(`{"status":{"observedGeneration":9}}`)
 			if made, err := theirs.Patch(t.Context(), "ours", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil || made.Object["status"] != nil {
-				t.Errorf("its author has patched the status: %v, %v", made, err)
+				t.Errorf("its author patched the status: %v, %v", made, err)
 			}
 			if _, err := theirs.UpdateStatus(t.Context(), o, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
 				t.Errorf("its author may update the status: %v", err)
@@ -108,20 +107,20 @@ func TestStatusIsOurs(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(parse(t, status).Object, written.Object["status"]); diff != "" {
-				t.Errorf("the status that was written is another: %s", diff)
+				t.Errorf("the written status differs: %s", diff)
 			}
 			if diff := cmp.Diff(made.Object["spec"], written.Object["spec"]); diff != "" {
-				t.Errorf("the spec was written by way of the status: %s", diff)
+				t.Errorf("the spec was written through the status: %s", diff)
 			}
 			if _, err := ours.Patch(t.Context(), "ours", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{}); !apierrors.IsForbidden(err) {
-				t.Errorf("who may write the status may write the rest: %v", err)
+				t.Errorf("a user who may write the status wrote the spec: %v", err)
 			}
 		})
 	}
 }
 
-// `kubectl get sched` shows why a Scheduling waits: the API server makes the table, of which
-// kubectl prints the columns.
+// `kubectl get sched` shows why a Scheduling waits: the API server returns the table whose columns
+// kubectl prints.
 func TestSchedulingsAreListedWithTheirReason(t *testing.T) {
 	admin := connect(t)
 	const reason = "the BatchJob default/a waits for 2 slots, of which 1 are not claimed; the BatchJob default/b of the Scheduling default/first has 3 slots"
@@ -139,7 +138,7 @@ func TestSchedulingsAreListedWithTheirReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return slices.Contains(r.ShortNames, "sched") }) {
-		t.Errorf("no resource is called sched: %+v", served.APIResources)
+		t.Errorf("no resource has the short name sched: %+v", served.APIResources)
 	}
 	text, err := client.Discovery().RESTClient().Get().
 		AbsPath("/apis", v1alpha1.GroupVersion.String(), "namespaces", metav1.NamespaceDefault, v1alpha1.Schedulings, "listed").
@@ -153,7 +152,7 @@ func TestSchedulingsAreListedWithTheirReason(t *testing.T) {
 	}
 	shown := map[string]any{}
 	for i, column := range table.ColumnDefinitions {
-		if column.Priority == 0 { // without -o wide
+		if column.Priority == 0 { // shown without -o wide
 			shown[column.Name] = table.Rows[0].Cells[i]
 		}
 	}
@@ -164,7 +163,7 @@ func TestSchedulingsAreListedWithTheirReason(t *testing.T) {
 	}
 }
 
-// user returns the configuration of a user who has the right everywhere.
+// user returns the configuration of a user with the permission everywhere.
 func user(t *testing.T, name string, right rbacv1.PolicyRule) *rest.Config {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(cluster.Plane(t).RESTConfig())
@@ -195,7 +194,7 @@ func user(t *testing.T, name string, right rbacv1.PolicyRule) *rest.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The authorizer follows roles a moment later.
+	// The authorizer follows roles with a delay.
 	resource, subresource, _ := strings.Cut(right.Resources[0], "/")
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: name,

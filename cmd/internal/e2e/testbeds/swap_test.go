@@ -23,9 +23,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// swapBed is nodes that placeholders fill, and the real scheduler. The testbed and its jobs are
-// written by the test: no controller runs. Nor does a kubelet, so pods end when they are
-// deleted without grace.
+// swapBed is a set of nodes full of placeholders, and the real scheduler. The test writes the testbed
+// and its jobs: no controller runs, and no kubelet, so pods end when they are deleted without grace.
 type swapBed struct {
 	t       *testing.T
 	client  kubernetes.Interface
@@ -34,7 +33,7 @@ type swapBed struct {
 
 const swapTestbed = "71fe0000-0000-4000-8000-000000000000"
 
-// newSwapBed makes nodes of 2 cores.
+// newSwapBed creates nodes of 2 cores.
 func newSwapBed(t *testing.T, nodes ...string) *swapBed {
 	b := &swapBed{t: t, objects: connect(t)}
 	var err error
@@ -59,7 +58,7 @@ func (b *swapBed) addNode(name string) {
 	}
 }
 
-// clear removes the pods and nodes that are left.
+// clear removes the remaining pods and nodes.
 func (b *swapBed) clear() {
 	ctx, now := context.Background(), int64(0)
 	pods := b.client.CoreV1().Pods(metav1.NamespaceDefault)
@@ -99,7 +98,7 @@ func slotPod(name string, labels map[string]string) *corev1.Pod {
 	}
 }
 
-// placeholders makes those of the slots and waits until they are bound.
+// placeholders creates those of the slots and waits until they are bound.
 func (b *swapBed) placeholders(ids ...string) {
 	b.t.Helper()
 	for _, text := range ids {
@@ -122,7 +121,7 @@ func (b *swapBed) placeholders(ids ...string) {
 	})
 }
 
-// placeholdersLeft are the slots whose placeholders are bound.
+// placeholdersLeft returns the slots with bound placeholders.
 func (b *swapBed) placeholdersLeft() []string {
 	left := []string{}
 	for _, pod := range b.pods(v1alpha1.RolePlaceholder) {
@@ -143,13 +142,13 @@ func (b *swapBed) pods(role string) []corev1.Pod {
 	return list.Items
 }
 
-// job makes a BatchJob, which asks for nothing yet.
+// job creates a BatchJob without a request.
 func (b *swapBed) job(name string) *unstructured.Unstructured {
 	b.t.Helper()
 	return create(b.t, resourceOf(b.objects, v1alpha1.BatchJobs), object(b.t, v1alpha1.BatchJobs, name, "{jobSpec: {template: {}}}"))
 }
 
-// request gives a job slots, as its controller does.
+// request writes a job's slots, as its controller does.
 func (b *swapBed) request(job *unstructured.Unstructured, attempt int, ids ...string) {
 	b.t.Helper()
 	request := fmt.Sprintf("{testbed: {namespace: default, name: small, uid: %s}, slots: [%s], resources: {cpu: 1, memory: 1Gi}, replication: %d, attempt: %d}",
@@ -163,7 +162,7 @@ func (b *swapBed) request(job *unstructured.Unstructured, attempt int, ids ...st
 	}
 }
 
-// submit makes a pod of the job's first attempt.
+// submit creates a pod of the job's first attempt.
 func (b *swapBed) submit(job *unstructured.Unstructured, name string) *corev1.Pod {
 	b.t.Helper()
 	return b.create(slotPod(name, map[string]string{
@@ -172,7 +171,7 @@ func (b *swapBed) submit(job *unstructured.Unstructured, name string) *corev1.Po
 	}))
 }
 
-// slotOf is a pod's slot, or why it has none.
+// slotOf returns a pod's slot, or the reason for none.
 func (b *swapBed) slotOf(pod *corev1.Pod) string {
 	b.t.Helper()
 	now, err := b.client.CoreV1().Pods(pod.Namespace).Get(b.t.Context(), pod.Name, metav1.GetOptions{})
@@ -182,7 +181,7 @@ func (b *swapBed) slotOf(pod *corev1.Pod) string {
 	if now.Spec.NodeName != "" {
 		text := now.Annotations[v1alpha1.AnnotationSlot]
 		if id, err := slot.ParseID(text); err != nil || id.Node != now.Spec.NodeName {
-			b.t.Errorf("%s is on %s in the slot %q", pod.Name, now.Spec.NodeName, text)
+			b.t.Errorf("got %s on %s in the slot %q", pod.Name, now.Spec.NodeName, text)
 		}
 		return text
 	}
@@ -194,7 +193,7 @@ func (b *swapBed) slotOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// waitSlot waits until the pod's slot, or why it has none, is this.
+// waitSlot waits until the pod's slot, or the reason for none, is as wanted.
 func (b *swapBed) waitSlot(pod *corev1.Pod, want string) {
 	b.t.Helper()
 	b.eventually(fmt.Sprintf("%s: %s", pod.Name, want), func() (bool, any) {
@@ -208,8 +207,8 @@ func (b *swapBed) eventually(what string, condition func() (bool, any)) {
 	cluster.Eventually(b.t, what, condition)
 }
 
-// proxy stands between a scheduler and the API server and sees each binding first; refuse
-// says what to answer in the API server's place, 0 to let it pass.
+// proxy is between a scheduler and the API server and sees each binding first; refuse returns the
+// status code to answer instead, 0 to forward it.
 func (b *swapBed) proxy(refuse func(pod string) int) (kubeconfig string) {
 	b.t.Helper()
 	return proxied(b.t, cluster.Plane(b.t).RESTConfig(), func(forward http.Handler) http.Handler {
@@ -225,13 +224,13 @@ func (b *swapBed) proxy(refuse func(pod string) int) (kubeconfig string) {
 	})
 }
 
-// direct is the kubeconfig of the API server itself.
+// direct returns the kubeconfig of the API server itself.
 func (b *swapBed) direct() string {
 	_, kubeconfig := cluster.Connect(b.t)
 	return kubeconfig
 }
 
-// departures follows which pods are deleted.
+// departures records the deleted pods.
 type departures struct {
 	mu    sync.Mutex
 	names []string
@@ -264,8 +263,8 @@ func (d *departures) list() []string {
 	return slices.Sorted(slices.Values(d.names))
 }
 
-// On nodes that placeholders fill, pods get their job's slots in order, each in the place of its
-// slot's placeholder, and no other pod goes.
+// On nodes full of placeholders, pods get their job's slots in order, each replacing its slot's
+// placeholder, and no other pod is deleted.
 func TestSwap(t *testing.T) {
 	b := newSwapBed(t, "swap-a", "swap-b")
 	runScheduler(t, b.direct())
@@ -289,7 +288,7 @@ func TestSwap(t *testing.T) {
 	late := b.submit(job, "late")
 	b.waitSlot(late, "all 3 slots of default/crawler are taken")
 	if left := b.placeholdersLeft(); len(left) > 0 {
-		t.Errorf("placeholders beside pods: %q", left)
+		t.Errorf("got placeholders beside pods: %q", left)
 	}
 	b.delete(second)
 	b.waitSlot(late, "swap-b/0")
@@ -301,7 +300,7 @@ func TestSwap(t *testing.T) {
 	b.eventually("no other pod has gone", func() (bool, any) { got := gone.list(); return slices.Equal(got, want), got })
 }
 
-// Of two pods that come for one slot at once one gets it.
+// Of two pods that arrive for one slot at once one gets it.
 func TestSwapRace(t *testing.T) {
 	b := newSwapBed(t, "race")
 	runScheduler(t, b.direct())
@@ -319,11 +318,11 @@ func TestSwapRace(t *testing.T) {
 		return got[1] == "race/1" && strings.Contains(got[0], "the slot of default/racers is taken"), got
 	})
 	if left := b.placeholdersLeft(); !slices.Equal(left, []string{"race/0"}) {
-		t.Errorf("the placeholders of %q are left", left)
+		t.Errorf("got remaining placeholders of %q", left)
 	}
 }
 
-// A slot whose node is gone is nobody's, until the node comes back.
+// A slot whose node is gone cannot be used until the node returns.
 func TestSwapNodeLeaves(t *testing.T) {
 	b := newSwapBed(t, "leave-a", "leave-b")
 	runScheduler(t, b.direct())
@@ -350,7 +349,7 @@ func TestSwapNodeLeaves(t *testing.T) {
 	b.waitSlot(waits, "leave-a/0")
 }
 
-// An API server that refuses bindings when the placeholder has gone leaves the pod its slot.
+// If the API server refuses bindings after the placeholder was deleted, the pod keeps its slot.
 func TestSwapBindingFails(t *testing.T) {
 	b := newSwapBed(t, "refused")
 	var mu sync.Mutex
@@ -376,12 +375,12 @@ func TestSwapBindingFails(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if refusals["unlucky"] != 2 {
-		t.Errorf("%d bindings were refused", refusals["unlucky"])
+		t.Errorf("got %d refused bindings", refusals["unlucky"])
 	}
 }
 
-// A scheduler is killed when it has deleted a placeholder and not bound its pod: the next one
-// puts the pod into the slot.
+// A scheduler is killed after it deleted a placeholder and before it bound the pod: the next one puts
+// the pod into the slot.
 func TestSwapSchedulerKilled(t *testing.T) {
 	b := newSwapBed(t, "killed")
 	binding, release := make(chan string, 10), make(chan struct{})
@@ -408,15 +407,15 @@ func TestSwapSchedulerKilled(t *testing.T) {
 	victim := b.submit(job, "victim")
 	<-binding
 	if left := b.placeholdersLeft(); !slices.Equal(left, []string{"killed/0"}) {
-		t.Errorf("the placeholders of %q are left before the bind", left)
+		t.Errorf("got remaining placeholders of %q before the bind", left)
 	}
 	first.Kill(t)
 	if now, err := b.client.CoreV1().Pods(victim.Namespace).Get(t.Context(), victim.Name, metav1.GetOptions{}); err != nil || now.Spec.NodeName != "" {
-		t.Fatalf("%v, %v: it was bound", now, err)
+		t.Fatalf("got %v, %v: the pod was bound", now, err)
 	}
 	start(b.direct())
 	b.waitSlot(victim, "killed/1")
 	if left := b.placeholdersLeft(); !slices.Equal(left, []string{"killed/0"}) {
-		t.Errorf("the placeholders of %q are left", left)
+		t.Errorf("got remaining placeholders of %q", left)
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// TestNodesWithoutAgentsAreFilled: pods that declare nothing are all bound where no agent
-// ever reports, they are spread as the default scores spread them, and nothing but what the API
-// shows of the pods wakes those that wait. A node whose own pods start sooner opens sooner and
-// has some more of them in the end: by up to two of 7.5 where nothing else runs, by more on a
-// machine whose kubelets lag. What no order of starts explains is half as many more.
+// TestNodesWithoutAgentsAreFilled: pods without requests are all bound if no agent ever reports, they
+// are spread as by the default scores, and only the API's events of pods wake those that wait. A node
+// whose pods start sooner opens sooner and has some more of them in the end: up to two of 7.5 without
+// other load, more on a machine whose kubelets lag. Half as many more cannot be explained by any order
+// of starts.
 func TestNodesWithoutAgentsAreFilled(t *testing.T) {
 	const nodes, pods = 20, 150
 	client, kubeconfig := cluster.Connect(t)
@@ -29,7 +29,7 @@ func TestNodesWithoutAgentsAreFilled(t *testing.T) {
 	t.Logf("%d pods bound to %d nodes without agents in %v", pods, nodes, time.Since(begin))
 	for _, node := range hub.Snapshot() {
 		if got, want := node.InFlight, pods/float64(nodes); got < want/2 || got > want*3/2 {
-			t.Errorf("%v pods on %s, want %v by half at most", got, node.Node, want)
+			t.Errorf("got %v pods on %s, want at most %v and a half", got, node.Node, want)
 		}
 	}
 }

@@ -14,26 +14,26 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// flapPeriod is how long a flapping node takes to have room and to be full again.
+// flapPeriod is the period in which a flapping node has room and is full again.
 const flapPeriod = 100 * time.Millisecond
 
-// crowd is a node that pods wait for, here, beside older pods that wait for
-// another, and a third that flaps and that nobody waits for.
-type crowd struct {
+// contestedNode is a node that pods wait for, here, beside older pods that wait for another one, and a third
+// node that flaps and that no pod waits for.
+type contestedNode struct {
 	hub            *plugin.Hub
 	here, flapping *cluster.PlaceNode
 	log            *cluster.Log
 }
 
-func newCrowd(t testing.TB, older, young int) *crowd {
+func newContestedNode(t testing.TB, older, young int) *contestedNode {
 	t.Helper()
 	client, kubeconfig := cluster.Connect(t)
-	// The slow retry would try them all, seldom as it does.
+	// The slow retry would eventually try them all.
 	args := plugin.SpazioArgs{MaxReportRate: 100, RetryPeriod: metav1.Duration{Duration: cluster.Patience}}
 	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
 	nodes := cluster.NewPlaceNodes(t, client, 3, 0, hub.Addr().String())
 	cluster.WaitSignals(t, hub, "fresh", len(nodes))
-	c := &crowd{hub: hub, here: nodes[0], flapping: nodes[2], log: cluster.Watch(t, client)}
+	c := &contestedNode{hub: hub, here: nodes[0], flapping: nodes[2], log: cluster.Watch(t, client)}
 	for _, b := range []cluster.Batch{
 		{Prefix: "older", Pods: older, Work: time.Hour, Node: nodes[1].Name()},
 		{Prefix: "young", Pods: young, Work: time.Hour, Node: nodes[0].Name()},
@@ -46,7 +46,7 @@ func newCrowd(t testing.TB, older, young int) *crowd {
 	return c
 }
 
-// flap gives a node room and takes it away until the test ends.
+// flap alternately gives a node room and removes it until the test ends.
 func flap(t testing.TB, n *cluster.PlaceNode) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var flapping sync.WaitGroup
@@ -69,9 +69,9 @@ func flap(t testing.TB, n *cluster.PlaceNode) {
 	t.Cleanup(func() { cancel(); flapping.Wait() })
 }
 
-// rise opens the i-th place, counted from 1, and returns how long it took until
-// the watch told of the pod bound to it. The other node has flapped before.
-func (c *crowd) rise(t testing.TB, i int) time.Duration {
+// openPlace opens the i-th place, counted from 1, and returns the time until the watch event of the pod
+// bound to it. The other node has flapped before.
+func (c *contestedNode) openPlace(t testing.TB, i int) time.Duration {
 	for _, slots := range []int{0, 1} {
 		cluster.Eventually(t, "a flap", func() (bool, any) {
 			n, _ := c.hub.Node(c.flapping.Name())
@@ -89,8 +89,8 @@ func (c *crowd) rise(t testing.TB, i int) time.Duration {
 	return bound.Sub(rose)
 }
 
-// vain returns how many attempts of this process's scheduler failed so far.
-func vain(t testing.TB) (attempts int) {
+// failedAttempts returns the number of failed attempts of this process's scheduler so far.
+func failedAttempts(t testing.TB) (attempts int) {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
@@ -111,44 +111,44 @@ func vain(t testing.TB) (attempts int) {
 	return attempts
 }
 
-// Older pods that fit elsewhere are neither tried for a place that they do not
-// fit nor in the way of those that do, however a third node flaps.
+// Older pods that fit elsewhere are neither tried for a place that they do not fit nor delay those that
+// do, however a third node flaps.
 func TestOlderPodsThatFitElsewhere(t *testing.T) {
 	const rises = 20
 	for _, older := range []int{100, 500} {
 		t.Run(fmt.Sprint(older), func(t *testing.T) {
-			c := newCrowd(t, older, rises)
-			before := vain(t)
+			c := newContestedNode(t, older, rises)
+			before := failedAttempts(t)
 			for i := range rises {
-				t.Logf("place %d was given away within %v", i+1, c.rise(t, i+1))
+				t.Logf("place %d was given away within %v", i+1, c.openPlace(t, i+1))
 			}
 			if given := c.log.Bindings().PerNode("young-")[c.here.Name()]; given != rises {
-				t.Errorf("%d of %d places were given to the pods that wait for them", given, rises)
+				t.Errorf("got %d of %d places for the pods that wait for them", given, rises)
 			}
-			if failed := vain(t) - before; failed > rises {
-				t.Errorf("%d attempts failed for %d places", failed, rises)
+			if failed := failedAttempts(t) - before; failed > rises {
+				t.Errorf("got %d failed attempts for %d places", failed, rises)
 			}
 		})
 	}
 }
 
-// The time from a node's report of a free place to the watch event that tells of
-// the pod bound to it, beside pods that fit elsewhere and a node that flaps.
+// The benchmark measures the time from a node's report of a free place to the watch event of the pod
+// bound to it, beside pods that fit elsewhere and a flapping node.
 func BenchmarkRiseBesideOlderPods(b *testing.B) {
 	const young = 100
 	for _, older := range []int{0, 100, 500} {
 		b.Run(fmt.Sprintf("older=%d", older), func(b *testing.B) {
-			c := newCrowd(b, older, young)
-			before := vain(b)
+			c := newContestedNode(b, older, young)
+			before := failedAttempts(b)
 			var latencies []time.Duration
 			for i := 0; b.Loop(); i++ {
 				if i == young {
-					b.Fatalf("more than %d rises: lower -benchtime", young)
+					b.Fatalf("more than %d places: lower -benchtime", young)
 				}
-				latencies = append(latencies, c.rise(b, i+1))
+				latencies = append(latencies, c.openPlace(b, i+1))
 			}
 			reportQuantiles(b, latencies)
-			b.ReportMetric(float64(vain(b)-before), "failed-attempts")
+			b.ReportMetric(float64(failedAttempts(b)-before), "failed-attempts")
 		})
 	}
 }

@@ -13,15 +13,14 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// On nodes of 32 cores that stay full, pods are bound after maxWait, two to a node, and after a
-// restart of the scheduler as well: who waits since when, and which pods are there
-// without room, is in the API.
+// On nodes of 32 cores that stay full, pods are bound after maxWait, two per node, also after a restart
+// of the scheduler: the API has since when pods wait, and which pods were bound without room.
 func TestOverduePods(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	const each, all = 2, 2 * nodeCount // a pod per 16 cores
 	args := plugin.SpazioArgs{MaxWait: &metav1.Duration{Duration: 5 * time.Second}}
 	hub, stop := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
-	args.Listen = hub.Addr().String() // where the agents look for the next scheduler, too
+	args.Listen = hub.Addr().String() // the agents connect to the next scheduler here, too
 	nodes := cluster.NewPlaceNodes(t, client, nodeCount, 0, args.Listen)
 	for _, n := range nodes {
 		n.SetMemory(10)
@@ -38,11 +37,11 @@ func TestOverduePods(t *testing.T) {
 		return pods, places
 	}
 	if pods, places := overdue(hub); pods != all || places != 0 {
-		t.Errorf("%d overdue pods and %d places on %d nodes", pods, places, nodeCount)
+		t.Errorf("got %d overdue pods and %d places on %d nodes", pods, places, nodeCount)
 	}
 	for node, pods := range log.Bindings().PerNode("late-") {
 		if pods != each {
-			t.Errorf("node %s has %d overdue pods", node, pods)
+			t.Errorf("node %s: got %d overdue pods", node, pods)
 		}
 	}
 	checkMarked(t, client, all)
@@ -50,8 +49,7 @@ func TestOverduePods(t *testing.T) {
 
 	restarted, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
 	cluster.WaitSignals(t, restarted, "fresh", nodeCount)
-	// Nothing is bound before the scheduler has heard of all pods, but the hub shows
-	// nodes that it has heard of already.
+	// Nothing is bound before the scheduler has all pods, but the hub lists nodes earlier.
 	cluster.Eventually(t, "the overdue pods are known after a restart", func() (bool, any) {
 		pods, places := overdue(restarted)
 		return pods == all && places == 0, [2]int{pods, places}
@@ -62,11 +60,11 @@ func TestOverduePods(t *testing.T) {
 	}
 	log.WaitBound(t, all+1)
 	if pods, _ := overdue(restarted); pods != all {
-		t.Errorf("%d overdue pods after one made way for another", pods)
+		t.Errorf("got %d overdue pods after one was replaced", pods)
 	}
 }
 
-// checkMarked wants so many pods with the condition, and as many events.
+// checkMarked expects so many pods with the condition, and as many events.
 func checkMarked(t *testing.T, client kubernetes.Interface, want int) {
 	t.Helper()
 	pods, err := client.CoreV1().Pods(v1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
@@ -82,20 +80,20 @@ func checkMarked(t *testing.T, client kubernetes.Interface, want int) {
 		}
 	}
 	if marked != want {
-		t.Errorf("%d pods are marked, want %d", marked, want)
+		t.Errorf("got %d marked pods, want %d", marked, want)
 	}
-	cluster.Eventually(t, "an event a pod", func() (bool, any) {
+	cluster.Eventually(t, "an event per pod", func() (bool, any) {
 		events, err := client.EventsV1().Events(v1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return false, err
 		}
-		told := map[string]bool{}
+		marked := map[string]bool{}
 		for _, e := range events.Items {
 			if e.Reason == "OverdueAdmission" {
-				told[e.Regarding.Name] = true
+				marked[e.Regarding.Name] = true
 			}
 		}
-		return len(told) == want, told
+		return len(marked) == want, marked
 	})
 }
 

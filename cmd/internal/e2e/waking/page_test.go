@@ -23,11 +23,11 @@ import (
 	"github.com/spazio-scheduler/spazio/web/relay"
 )
 
-// hostile is a profile's name, of which the API server takes any.
+// hostile is a profile's name; the API server accepts any.
 const hostile = `<img src=x onerror="alert('1')">&amp;</script>`
 
-// TestPage: on the page of a scheduler, as another program gets it, a node is grey for a reason
-// and a pod waits for one; what has happened to a pod is what the API server knows of it.
+// TestPage: another program that reads a scheduler's page gets the reasons of a grey node and of a
+// waiting pod; a pod's timeline is consistent with the API server.
 func TestPage(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: 3 * time.Second}, StalePolicy: "Reject"}
@@ -36,7 +36,7 @@ func TestPage(t *testing.T) {
 	cluster.Register(t, client, "unheard")
 	full, silent := nodes[0], nodes[1]
 	source, scheduler := shown(t, hub)
-	// waits until the page is so.
+	// waits waits until the page is as expected.
 	waits := func(what string, so func(web.State) bool) {
 		t.Helper()
 		cluster.Eventually(t, what, func() (bool, any) {
@@ -56,7 +56,7 @@ func TestPage(t *testing.T) {
 		return web.Node{}
 	}
 
-	waits("both agents are heard", func(s web.State) bool {
+	waits("both agents have reported", func(s web.State) bool {
 		return node(s, full.Name()).Signal == web.Fresh && node(s, silent.Name()).Signal == web.Fresh
 	})
 	silent.KillAgent()
@@ -67,12 +67,12 @@ func TestPage(t *testing.T) {
 	})
 	words, err := source.Node(t.Context(), silent.Name())
 	if err != nil || !strings.HasPrefix(words.Lines[0], "It takes no pod: no report for ") {
-		t.Errorf("in words: %v, %v", words, err)
+		t.Errorf("explanation: got %v, %v", words, err)
 	}
 
 	cluster.Submit(t, client, cluster.Batch{Prefix: "page", Pods: 2, Work: time.Hour})
-	stranger := cluster.Batch{Prefix: "stranger", Scheduler: hostile}.Pod(0)
-	if _, err := client.CoreV1().Pods("default").Create(t.Context(), stranger, metav1.CreateOptions{}); err != nil {
+	foreign := cluster.Batch{Prefix: "foreign", Scheduler: hostile}.Pod(0)
+	if _, err := client.CoreV1().Pods("default").Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var late web.Waiting
@@ -87,7 +87,7 @@ func TestPage(t *testing.T) {
 			s.Waiting[other].Reason == "not tried yet"
 	})
 	full.Set(2, false)
-	waits("it waits no more", func(s web.State) bool { return s.WaitingTotal == 1 })
+	waits("it no longer waits", func(s web.State) bool { return s.WaitingTotal == 1 })
 
 	timeline := web.Timeline{}
 	cluster.Eventually(t, "it has started", func() (bool, any) {
@@ -101,7 +101,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, timeline, pod)
-	// The people who ask at a terminal are told the same.
+	// The commands in a terminal show the same.
 	for _, format := range []string{"table", "json"} {
 		var out, errs bytes.Buffer
 		if code := spazioctl.Main(t.Context(), []string{"explain", late.Name, "--scheduler", scheduler, "-o", format}, &out, &errs); code != 0 {
@@ -122,8 +122,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// shown serves a Hub as a scheduler does, and returns what another program reads there, and
-// where.
+// shown serves a Hub as a scheduler does, and returns what another program reads there, and its
+// address.
 func shown(t *testing.T, hub *plugin.Hub) (web.Source, string) {
 	t.Helper()
 	p, err := page.New(web.Config{Source: page.NewSource(hub, page.Options{})})
@@ -152,25 +152,25 @@ func names(l web.Timeline) string {
 	return strings.Join(all, " ")
 }
 
-// check compares a timeline with what the API server has of the pod.
+// check compares a timeline with the API server's pod.
 func check(t *testing.T, l web.Timeline, pod *corev1.Pod) {
 	t.Helper()
 	created, started := pod.CreationTimestamp.Time, pod.Status.ContainerStatuses[0].State.Running.StartedAt.Time
 	if l.Node != pod.Spec.NodeName || l.Profile != pod.Spec.SchedulerName || !l.Steps[0].At.Equal(created) || !l.Steps[5].At.Equal(started) {
-		t.Errorf("%+v of a pod of %s on %s, created at %v and started at %v", l, pod.Spec.SchedulerName, pod.Spec.NodeName, created, started)
+		t.Errorf("got %+v of a pod of %s on %s, created at %v and started at %v", l, pod.Spec.SchedulerName, pod.Spec.NodeName, created, started)
 	}
-	// What has no whole seconds is in order, and none of it before the pod was created.
+	// Steps with fractional seconds are in order, and none precedes the pod's creation.
 	for i, s := range l.Steps[1:5] {
 		if s.At.Before(l.Steps[i].At) {
 			t.Errorf("%s at %v, %s at %v", l.Steps[i].Name, l.Steps[i].At, s.Name, s.At)
 		}
 	}
 	if detail := l.Steps[1].Detail; !strings.Contains(detail, "no room in ") || !strings.Contains(detail, "stale in ") {
-		t.Errorf("it was tried %s", detail)
+		t.Errorf("got attempts %s", detail)
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && l.Steps[3].At.Sub(c.LastTransitionTime.Time).Abs() > time.Minute {
-			t.Errorf("bound at %v, scheduled at %v", l.Steps[3].At, c.LastTransitionTime)
+			t.Errorf("got bound at %v, want scheduled at %v", l.Steps[3].At, c.LastTransitionTime)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestReservationsKeepToTheSignal(t *testing.T) {
 	cluster.CheckHeld(t, nodes)
 	_, reserved := seen.Counts(full.Name())
 	if most := full.MostHeld(); most > 0 || reserved > 0 {
-		t.Errorf("the saturated node %s was given %d pods", full.Name(), most)
+		t.Errorf("saturated node %s: got %d pods", full.Name(), most)
 	}
 	cluster.WaitEmpty(t, hub)
 }
@@ -47,8 +47,7 @@ func TestRestartedSchedulerKeepsToTheSignal(t *testing.T) {
 	cluster.WaitSignals(t, hub, "fresh", nodeCount)
 
 	log := cluster.Watch(t, client)
-	// A start-up of a second keeps dozens of bound pods out of the reports while
-	// the scheduler changes.
+	// A startup of a second keeps dozens of bound pods out of the reports while the scheduler changes.
 	cluster.Submit(t, client, cluster.Batch{Prefix: "batch", Pods: podCount, Startup: time.Second, Work: 500 * time.Millisecond})
 	cluster.Eventually(t, "a quarter is bound", func() (bool, any) {
 		bound, _ := log.Counts()

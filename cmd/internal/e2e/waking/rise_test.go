@@ -13,8 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// Without waking, a pod that found no room would wait for minutes: a rising
-// signal is no event of the API.
+// Without waking, a pod without room would wait for minutes: more room is no event of the API.
 func TestRisesBindPendingPods(t *testing.T) {
 	r := newRiser(t)
 	r.refill(t, 3*nodeCount)
@@ -30,13 +29,13 @@ func TestRisesBindPendingPods(t *testing.T) {
 	r.wait(t, nodeCount)
 	for node, pods := range r.log.Bindings().PerNode("waiting-") {
 		if pods != 3 {
-			t.Errorf("node %s rose 3 times and was given %d pods", node, pods)
+			t.Errorf("node %s had room 3 times, got %d pods", node, pods)
 		}
 	}
 }
 
-// The time from a node's report of a free place to the watch event that tells
-// of the pod bound to it.
+// The benchmark measures the time from a node's report of a free place to the watch event of the pod
+// bound to it.
 func BenchmarkRiseToBound(b *testing.B) {
 	const each = 5 * nodeCount
 	for _, rises := range []struct {
@@ -80,8 +79,8 @@ func reportQuantiles(b *testing.B, latencies []time.Duration) {
 	}
 }
 
-// riser has full nodes, pods that wait for them, and times their bindings from
-// the rises of the nodes.
+// riser has full nodes and pods that wait for them, and measures the time from a node's report of room
+// to the binding.
 type riser struct {
 	client  kubernetes.Interface
 	hub     *plugin.Hub
@@ -104,7 +103,7 @@ func newRiser(t testing.TB) *riser {
 	}
 }
 
-// refill submits pods and waits until all of them have been tried in vain.
+// refill submits pods and waits until all of them have been refused.
 func (r *riser) refill(t testing.TB, pods int) {
 	t.Helper()
 	r.refills++

@@ -16,9 +16,9 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// TestShortestFirst: kube-scheduler's queue tries pods of a workload whose pods were seen to live for
-// little before those of another that came before them, whether they come to the queue for the first
-// time or wait for room. Both profiles have the queue sort plugin, or the scheduler would not start.
+// TestShortestFirst: kube-scheduler's queue tries pods of a workload with short-lived pods before
+// earlier pods of another workload, whether they are new in the queue or wait for room. Both profiles
+// have the queue sort plugin, or the scheduler would not start.
 func TestShortestFirst(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	args := plugin.SpazioArgs{Listen: "127.0.0.1:0", MaxAge: metav1.Duration{Duration: cluster.Patience}}
@@ -54,7 +54,7 @@ func TestShortestFirst(t *testing.T) {
 	}
 }
 
-// live has the scheduler see a pod of a workload end that was bound so long ago, elsewhere.
+// live shows the scheduler the end of a workload's pod that was bound so long ago, on another node.
 func live(t *testing.T, client kubernetes.Interface, name, workload string, life time.Duration) {
 	t.Helper()
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)

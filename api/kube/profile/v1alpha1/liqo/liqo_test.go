@@ -33,8 +33,8 @@ func unmarshal(text []byte, to any) error {
 	return json.Unmarshal(text, to)
 }
 
-// The objects are the thesis's listings 5.4, 5.5 and 5.7, with the point for the comma
-// and one slash for two. Their names, which the listings leave out, are TestNames'.
+// The objects are the thesis's listings 5.4, 5.5 and 5.7, with a decimal point instead of the comma and
+// one slash instead of two. The listings have no names; TestNames checks these.
 func TestObjectsAreTheListings(t *testing.T) {
 	rome := time.FixedZone("CEST", 2*60*60)
 	for name, test := range map[string]struct {
@@ -89,7 +89,7 @@ spec:
 	}
 }
 
-// Names are such as objects may have, and differ where the jobs do.
+// Names are valid object names, and differ if the jobs do.
 func TestNames(t *testing.T) {
 	long := profile.Workload{Namespace: "default", Kind: "Deployment", Name: strings.Repeat("a.b-", 63)}
 	seen := map[string]bool{}
@@ -107,7 +107,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What no object of ours says is refused by the name of what it is.
+// An error names what our objects never contain.
 func TestTextsAreRefused(t *testing.T) {
 	for text, name := range map[string]string{
 		`{"update_time": "2020-09-22T12:07:38Z"}`: "time", `{"update_time": 7}`: "time", `{"update_time": "2020-9-22 12:07:38"}`: "time",
@@ -129,7 +129,7 @@ func TestTextsAreRefused(t *testing.T) {
 	if text, err := json.Marshal(liqo.Time{Time: time.Date(12020, 1, 1, 0, 0, 0, 0, time.UTC)}); !errors.Is(err, liqo.ErrInvalid) {
 		t.Errorf("%s, %v", text, err)
 	}
-	// Amounts beyond what can be said are cut, not lost.
+	// Amounts out of range are clipped, not lost.
 	if got := liqo.NewMemoryProfile(page, at, math.Inf(1)).Spec.MemoryProfiling.Value; got <= 0 {
 		t.Errorf("%v bytes", got)
 	}
@@ -138,7 +138,7 @@ func TestTextsAreRefused(t *testing.T) {
 	}
 }
 
-// The thesis's own text, with a comma, is read.
+// The thesis's own text, with a comma, is accepted.
 func TestCommasAreRead(t *testing.T) {
 	var p liqo.CPUProfile
 	if err := unmarshal([]byte("spec:\n  cpuProfiling:\n    updateTime: \"2020-09-22 12:07:38\"\n    value: \"0,867\"\n"), &p); err != nil {
@@ -171,7 +171,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// What is read is written, and what is written is read as the same.
+// A parsed profile can be written, and is read back as the same.
 func FuzzConnectionProfile(f *testing.F) {
 	f.Add([]byte(`{"bandwidth_requirement": "89219.00", "update_time": "2020-09-22 15:43:18", "source_job": "a"}`))
 	f.Add([]byte(`{"bandwidth_requirement": "0,5", "update_time": "0001-01-01 00:00:00"}`))
@@ -182,11 +182,11 @@ func FuzzConnectionProfile(f *testing.F) {
 		}
 		text, err := json.Marshal(spec)
 		if err != nil {
-			t.Fatalf("%+v can't be written: %v", spec, err)
+			t.Fatalf("write %+v: got error %v", spec, err)
 		}
 		var again liqo.ConnectionProfileSpec
 		if err := json.Unmarshal(text, &again); err != nil {
-			t.Fatalf("%s can't be read: %v", text, err)
+			t.Fatalf("read %s: got error %v", text, err)
 		}
 		second, err := json.Marshal(again)
 		if err != nil || string(second) != string(text) {

@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// mailbox keeps the newest push of each node until the next merge.
-type mailbox struct {
+// pushQueue keeps the newest push of each node until the next merge.
+type pushQueue struct {
 	most, mostOfOne load          // of all and of one caller
 	crowded         chan struct{} // has a token once half of either is reached
 
@@ -18,24 +18,24 @@ type mailbox struct {
 	open *batch
 }
 
-// load is what waits.
-type load struct{ letters, bytes int }
+// load is the size of the queued pushes.
+type load struct{ pushes, bytes int }
 
-func (l load) plus(letters, bytes int) load { return load{l.letters + letters, l.bytes + bytes} }
+func (l load) plus(pushes, bytes int) load { return load{l.pushes + pushes, l.bytes + bytes} }
 
-func (l load) within(most load) bool { return l.letters <= most.letters && l.bytes <= most.bytes }
+func (l load) within(most load) bool { return l.pushes <= most.pushes && l.bytes <= most.bytes }
 
 // isHalf reports whether one of the bounds is half reached.
-func (l load) isHalf(most load) bool { return 2*l.letters >= most.letters || 2*l.bytes >= most.bytes }
+func (l load) isHalf(most load) bool { return 2*l.pushes >= most.pushes || 2*l.bytes >= most.bytes }
 
 type batch struct {
-	index   map[string]int // node to letter
-	letters []letter
-	total   load
-	of      map[string]load // by caller
+	index  map[string]int // node to its push
+	pushes []queuedPush
+	total  load
+	of     map[string]load // by caller
 }
 
-type letter struct {
+type queuedPush struct {
 	at    time.Time
 	size  int
 	local aggregate.Local
@@ -46,15 +46,15 @@ type outcome int
 
 const (
 	added    outcome = iota
-	replaced         // an older or a newer push of the node was there: one went
+	replaced         // an older or a newer push of the node was queued: one was dropped
 	full
 )
 
-// newMailbox holds so many letters and bytes, and of one caller a share of them.
-func newMailbox(letters, bytes int, share float64) *mailbox {
+// newPushQueue limits the pushes and their bytes, and each caller to a share of both.
+func newPushQueue(pushes, bytes int, share float64) *pushQueue {
 	of := func(n int) int { return max(1, int(share*float64(n))) }
-	return &mailbox{
-		most: load{letters, bytes}, mostOfOne: load{of(letters), of(bytes)},
+	return &pushQueue{
+		most: load{pushes, bytes}, mostOfOne: load{of(pushes), of(bytes)},
 		crowded: make(chan struct{}, 1), open: newBatch(),
 	}
 }
@@ -63,17 +63,17 @@ func newBatch() *batch { return &batch{index: map[string]int{}, of: map[string]l
 
 // put stores a checked model of a caller ("" for none that is known, which has
 // no share) without copying its slices.
-func (b *mailbox) put(at time.Time, caller string, m *spaziov1.LocalModel) outcome {
+func (b *pushQueue) put(at time.Time, caller string, m *spaziov1.LocalModel) outcome {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	size := sizeOf(m)
 	i, known := b.open.index[m.GetNode()]
-	if known && !newer(m, b.open.letters[i].local) {
+	if known && !newer(m, b.open.pushes[i].local) {
 		return replaced
 	}
 	total, of := b.open.total.plus(1, size), b.open.of[caller].plus(1, size)
 	if known {
-		l := &b.open.letters[i]
+		l := &b.open.pushes[i]
 		total = total.plus(-1, -l.size)
 		if l.local.Caller == caller {
 			of = of.plus(-1, -l.size)
@@ -83,7 +83,7 @@ func (b *mailbox) put(at time.Time, caller string, m *spaziov1.LocalModel) outco
 		return full
 	}
 	if known {
-		l := &b.open.letters[i]
+		l := &b.open.pushes[i]
 		b.open.of[l.local.Caller] = b.open.of[l.local.Caller].plus(-1, -l.size)
 	}
 	b.open.total, b.open.of[caller] = total, of
@@ -94,10 +94,10 @@ func (b *mailbox) put(at time.Time, caller string, m *spaziov1.LocalModel) outco
 		}
 	}
 	if !known {
-		i = len(b.open.letters)
-		b.open.letters, b.open.index[m.GetNode()] = append(b.open.letters, letter{}), i
+		i = len(b.open.pushes)
+		b.open.pushes, b.open.index[m.GetNode()] = append(b.open.pushes, queuedPush{}), i
 	}
-	b.open.letters[i].fill(at, caller, size, m)
+	b.open.pushes[i].fill(at, caller, size, m)
 	if known {
 		return replaced
 	}
@@ -118,7 +118,7 @@ func newer(m *spaziov1.LocalModel, than aggregate.Local) bool {
 }
 
 // swap returns what has come in and begins anew.
-func (b *mailbox) swap() *batch {
+func (b *pushQueue) swap() *batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	taken := b.open
@@ -126,7 +126,7 @@ func (b *mailbox) swap() *batch {
 	return taken
 }
 
-func (l *letter) fill(at time.Time, caller string, size int, m *spaziov1.LocalModel) {
+func (l *queuedPush) fill(at time.Time, caller string, size int, m *spaziov1.LocalModel) {
 	model := m.GetModel()
 	l.at, l.size = at, size
 	l.local = aggregate.Local{
