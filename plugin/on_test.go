@@ -431,7 +431,7 @@ func TestMispredictionsDropAProfile(t *testing.T) {
 func TestCorrectedProfilesAreTrusted(t *testing.T) {
 	clock := newClock()
 	probe := podOfDeployment(100, "web")
-	s := newShelf(profileOf("web", clock.Now(), .125, gib/4))
+	s := newProfileStore(profileOf("web", clock.Now(), .125, gib/4))
 	c := deciding(t, clock, 3, s, probe)
 	client := c.dial()
 	streams := make([]*stream, 3)
