@@ -159,7 +159,7 @@ func (u *usages) evictFirst(deviates bool) {
 
 // evictable reports whether a pod runs and a descheduler may evict it.
 func (s *cluster) evictable(pod int32) bool {
-	return s.pods[pod].Evictable && s.records[pod].Running >= 0 && s.records[pod].Done < 0
+	return s.pods[pod].Evictable && s.records[pod].Running != -1 && s.records[pod].Done < 0
 }
 
 // lowNodeLoad is LowNodeLoad in a run.

@@ -36,7 +36,7 @@ type Pod struct {
 	// none.
 	Weight float64
 	// Server makes it a server: it has no work, ends with the run, and its
-	// requests' response times are measured.
+	// requests' response times are measured. What it takes is in no profile.
 	Server node.Server
 	// On places the pod by hand on node On−1, ahead of the workload; 0 leaves
 	// it to the scheduler.

@@ -26,7 +26,7 @@ func (s *cluster) evict(pod int32) bool {
 	}
 	m := s.nodes[r.Node]
 	s.advance(m)
-	if r.Node < 0 || r.Running < 0 || r.Done >= 0 {
+	if r.Node < 0 || r.Running == -1 || r.Done >= 0 {
 		return false
 	}
 	lost, _ := m.model.Progress(node.PodID(pod))
@@ -97,7 +97,7 @@ func (s *spazio) measuredNode(i int) relief.Node {
 			Key: s.c.key(pod), Owner: strconv.Itoa(int(pod)), Created: at(r.Bound + s.c.Warmup),
 			Evictable: s.c.pods[pod].Evictable, Demand: s.asks(a, s.classOf(pod)),
 		}
-		if r.Running >= 0 {
+		if r.Running != -1 {
 			p.Running = at(r.Running + s.c.Warmup)
 		}
 		n.Pods = append(n.Pods, p)

@@ -11,16 +11,16 @@ import (
 )
 
 // loaded is a cluster of three nodes of four cores, the first of which is loaded with so many tasks that are
-// no pods from ten minutes on, and its pods: three jobs of an hour a node and a service.
+// no pods from ten minutes on, and its pods: two jobs of an hour a node and a service.
 func loaded(s sim.Scheduler, tasks float64) (sim.Config, []sim.Pod) {
 	var pods []sim.Pod
-	for range 9 {
+	for range 6 {
 		pods = append(pods, sim.Pod{Work: 3600, Startup: 1, Workload: "job", Evictable: true})
 	}
 	pods = append(pods, sim.Pod{Server: node.Server{Rate: 20, Work: .0125}, Startup: 1, Evictable: true})
 	quiet := sim.Series{Step: 600, Cores: []float64{0}}
 	return sim.Config{
-		Nodes: 3, Scheduler: s, Seed: 1, Horizon: 30_000,
+		Nodes: 3, Node: node.Params{Cores: 4}, Scheduler: s, Seed: 1, Horizon: 30_000,
 		Background: []sim.Series{{Step: 600, Cores: []float64{0, tasks}}, quiet, quiet},
 	}, pods
 }
@@ -76,29 +76,28 @@ func TestReliefOfNothing(t *testing.T) {
 	}
 }
 
-// LowNodeUtilization evicts one pod of each node above its target every five minutes, hot or not, while
-// some node is below its threshold; LowNodeLoad waits for six minutes above the threshold.
+// LowNodeUtilization evicts one pod of each node above its target every five minutes while some node is
+// below its threshold; LowNodeLoad waits for six rounds above the threshold and evicts two.
 func TestLowNode(t *testing.T) {
 	first := func(s sim.Scheduler) []sim.Disruption {
 		pods := []sim.Pod{
 			{On: 1, Work: 1800, Workload: "job", Evictable: true}, {On: 1, Work: 1800, Workload: "job", Evictable: true},
 			{On: 1, Work: 1800, Workload: "job"}, {On: 1, Work: 1800, Workload: "job"},
 		}
-		r, err := sim.Run(t.Context(), sim.Config{Nodes: 2, Scheduler: s, Seed: 1, Warmup: 1}, pods)
+		r, err := sim.Run(t.Context(), sim.Config{Nodes: 2, Node: node.Params{Cores: 4}, Scheduler: s, Seed: 1}, pods)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r.Disruptions
 	}
-	// Four of four cores are in use on one node, and nothing on the other. Two of them are as many as both
-	// rules leave.
+	// Four of four cores are in use on one node, and nothing on the other until a pod has come there.
 	var got [2][]float64
 	for i, s := range []sim.Scheduler{sim.LowNodeUtilization{}, sim.LowNodeLoad{}} {
 		for _, d := range first(s) {
 			got[i] = append(got[i], d.At)
 		}
 	}
-	want := [2][]float64{{299, 599}, {479, 479}}
+	want := [2][]float64{{295}, {415, 415}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
