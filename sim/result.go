@@ -42,9 +42,6 @@ func (s *cluster) result() Result {
 		Pods: s.pods, Records: s.records, Nodes: len(s.nodes),
 		Cores: s.cores(), End: s.lastGaveUp, Most: s.most, MostPerCore: s.mostPerCore, Span: s.now, Timeline: s.timeline, Disruptions: s.disruptions,
 	}
-	for _, d := range r.Disruptions {
-		r.Lost += d.Lost
-	}
 	for _, record := range r.Records {
 		r.End = math.Max(r.End, record.Done)
 	}
