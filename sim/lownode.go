@@ -15,7 +15,7 @@ import (
 // fit an idle node below High, until the node is below High.
 type LowNodeLoad struct {
 	Spazio
-	// Deviation takes the thresholds for distances from the mean of all nodes.
+	// Deviation takes the thresholds for distances from the mean of all nodes, of the CPU alone.
 	Deviation bool
 }
 
@@ -178,8 +178,7 @@ func (d *lowNodeLoad) round() {
 	}
 	low, high := loadLow, loadHigh
 	if d.deviates {
-		low = baseline.Resources{CPU: mean.CPU - deviation, Memory: mean.Memory - deviation}
-		high = baseline.Resources{CPU: mean.CPU + deviation, Memory: mean.Memory + deviation}
+		low, high = baseline.Resources{CPU: mean.CPU - deviation, Memory: 1}, baseline.Resources{CPU: mean.CPU + deviation, Memory: 1}
 	}
 	isHot := func(s baseline.Resources) bool { return s.CPU > high.CPU || s.Memory > high.Memory }
 	var idle, abnormal []int
