@@ -167,6 +167,8 @@ var elsewhere = map[string]bool{
 	experiment.ProntoCoin: true,
 	// TestRequestsAreDeclared
 	"requests-right": true, "requests-p98": true, "requests-wrong": true,
+	// TestWhoEvicts
+	"spazio-no-relief": true, "low-node-load": true, "low-node-load-deviation": true, "low-node-utilization": true, "low-node-utilization-deviation": true,
 	// TestSourcesDiffer
 	"source": true, "source-signal": true, "source-pooled": true, "source-cautious": true,
 }

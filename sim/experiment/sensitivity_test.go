@@ -43,6 +43,8 @@ func TestConstantsAreComplete(t *testing.T) {
 		"overdue.max-wait",
 		// Of the signal that takes the room's place.
 		"agent.pronto",
+		// Of pods that a descheduler may evict, of which these runs have none.
+		"relief",
 		// Only its ratio to alpha counts.
 		"agent.model.beta",
 		// Bounds of the input: two channels have no more than two directions.

@@ -388,7 +388,7 @@ func TestFirstAnswer(t *testing.T) {
 		{[]string{"b1", "--schedulers", "all"}, 1, 18, true},
 		{[]string{"b1", "--schedulers", "coin"}, 1, 1, true},
 		{[]string{"b1", "--fleet", "2x4,3x2"}, 2, 8, false},
-		{[]string{"all", "--load", ".1", "--requests", "mixed"}, 5, 20, true}, // with the fleet of o1, the reserve and the idle servers of s1
+		{[]string{"all", "--load", ".1", "--requests", "mixed"}, 6, 25, true}, // with the fleets of o1 and relief, the reserve and the idle servers of s1, and who evicts
 		{[]string{"s1"}, 1, 9, false},                                         // without the central queue
 	}
 	for _, test := range tests {
