@@ -36,7 +36,7 @@ func (s *cluster) bind(m *machine, pod int32, at float64) {
 	err := m.model.Bind(at, node.Pod{
 		ID: node.PodID(pod), Work: p.Work, Cores: p.Cores, Threads: p.Threads, Weight: claim.weight,
 		Memory: p.Memory, Ramp: p.Ramp, QOS: claim.qos, MemoryRequest: claim.request.Memory,
-		Startup: p.Startup, Init: p.Init, Server: p.Server,
+		Startup: p.Startup, Init: p.Init, Server: p.Server, Stages: p.Phases,
 	})
 	if errors.Is(err, node.ErrPressure) {
 		s.records[pod].Evictions++
@@ -51,6 +51,9 @@ func (s *cluster) bind(m *machine, pod int32, at float64) {
 func (s *cluster) lose(m *machine, pod int32, shown float64) {
 	r := &s.records[pod]
 	r.Running, r.Bound, r.Node = -1, -1, -1
+	if replica := s.replicas[pod]; replica != nil {
+		replica.lost = true
+	}
 	if s.Node.Overcommit == node.Evict && s.lives[pod] >= backoffLimit && s.pods[pod].Server.Rate == 0 {
 		s.giveUp(m, pod, shown)
 		return

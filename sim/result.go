@@ -27,6 +27,8 @@ type Result struct {
 	MostPerCore float64
 	// Responses are the servers' response times in seconds.
 	Responses []float64
+	// Unserved is how many requests came to services without a ready pod.
+	Unserved float64
 	// Energy is what the nodes took from the workload's start to End.
 	Energy Energy
 	// Span is all time simulated, the warm-up included.
@@ -38,7 +40,7 @@ type Result struct {
 func (s *cluster) result() Result {
 	r := Result{
 		Pods: s.pods, Records: s.records, Nodes: len(s.nodes),
-		Cores: s.cores(), End: s.lastGaveUp, Most: s.most, MostPerCore: s.mostPerCore, Span: s.now, Timeline: s.timeline,
+		Cores: s.cores(), End: s.lastGaveUp, Most: s.most, MostPerCore: s.mostPerCore, Span: s.now, Timeline: s.timeline, Unserved: s.unserved(),
 	}
 	for _, record := range r.Records {
 		r.End = math.Max(r.End, record.Done)
