@@ -33,10 +33,14 @@ func qosOf(request, limit baseline.Resources) node.QOSClass {
 // bind has the kubelet start a pod from a time on, which it refuses under memory pressure.
 func (s *cluster) bind(m *machine, pod int32, at float64) {
 	p, claim := &s.pods[pod], &s.claims[pod]
+	server := p.Server
+	if s.replicas[pod] != nil {
+		server.Rate = 0 // until it has its share
+	}
 	err := m.model.Bind(at, node.Pod{
 		ID: node.PodID(pod), Work: p.Work, Cores: p.Cores, Threads: p.Threads, Weight: claim.weight,
 		Memory: p.Memory, Ramp: p.Ramp, QOS: claim.qos, MemoryRequest: claim.request.Memory,
-		Startup: p.Startup, Init: p.Init, Server: p.Server, Stages: p.Phases,
+		Startup: p.Startup, Init: p.Init, Server: server, Stages: p.Phases,
 	})
 	if errors.Is(err, node.ErrPressure) {
 		s.records[pod].Evictions++

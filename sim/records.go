@@ -18,8 +18,9 @@ type Moment struct {
 func (s *cluster) note() {
 	m := Moment{At: s.now - s.Warmup}
 	for i, r := range s.records {
+		replica := s.replicas[int32(i)]
 		switch {
-		case r.Done != -1 || r.GaveUp:
+		case r.Done != -1 || r.GaveUp || replica != nil && replica.absent:
 		case r.Running != -1:
 			m.Running++
 		case r.Node >= 0:

@@ -26,11 +26,13 @@ var traces = Experiment{
 			return sim.Config{}, nil, err
 		}
 		pods, err := workload.Replay(seed, trace, p.half(), p.load, p.cores(), p.Duration)
-		if p.requests == workload.RequestNone {
-			for i := range pods {
-				pods[i].Request = sim.Pod{}.Request
-			}
+		if err != nil || p.requests == workload.RequestPlanned {
+			return p.cluster(), pods, err
 		}
+		for i := range pods {
+			pods[i].Request = sim.Pod{}.Request
+		}
+		pods, err = workload.Declare(seed, pods, p.requests, p.largest())
 		return p.cluster(), pods, err
 	},
 }
@@ -56,7 +58,7 @@ func readPods(dir fs.FS) func(name string) ([]sim.Pod, error) {
 	return func(name string) ([]sim.Pod, error) { return read[name]() }
 }
 
-// placedServices is how many services there are for so many cores.
+// coresPerService is on how many cores there is a service.
 const coresPerService = 6
 
 var services = Experiment{
