@@ -39,6 +39,9 @@ const AutoscalerPeriod = 15
 // of those that are ready, the rest are not.
 func (h *HorizontalPodAutoscaler) Replicas(now float64, current int, usage []float64) int {
 	desired := h.asked(current, usage)
+	if len(h.recommended) == 0 { // the replicas that are there count as the first
+		h.recommended = append(h.recommended, recommendation{now, current})
+	}
 	kept := h.recommended[:0]
 	most := desired
 	for _, r := range h.recommended {
