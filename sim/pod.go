@@ -159,7 +159,7 @@ func (p Pod) validate(i, nodes int) error {
 	}
 	for k, s := range p.Phases {
 		if err := s.Validate(p.Threads); err != nil {
-			return fmt.Errorf("sim: Pods[%d].Phases[%d]: %w", i, k, err)
+			return refuse(name(fmt.Sprintf("Phases[%d]", k)), s, "a stage: "+err.Error())
 		}
 	}
 	return nil

@@ -40,8 +40,9 @@ func TestServicesFollowTheirLoad(t *testing.T) {
 					n++
 				}
 			}
-			if got := sum / n; math.Abs(got/span.want-1) > .25 {
-				t.Errorf("%s: %.1f pods from %g s on, want about %g", name, got, span.from, span.want)
+			// The most of five minutes counts, which chance makes one more.
+			if got := sum / n; got < span.want-.5 || got > span.want+2 {
+				t.Errorf("%s: %.1f pods from %g s on, want %g or a little more", name, got, span.from, span.want)
 			}
 		}
 		want := 1200. * (20 + 120 + 20)

@@ -234,7 +234,10 @@ func Replay(seed uint64, trace []sim.Pod, half Half, load, cores, duration float
 		work += p.Work
 		pods = append(pods, p)
 	}
-	scale := duration / math.Max(pods[len(pods)-1].Created, math.SmallestNonzeroFloat64)
+	scale := 0. // all at once, if they are in the trace
+	if last := pods[len(pods)-1].Created; last > 0 {
+		scale = duration / last
+	}
 	for i := range pods {
 		pods[i].Created = math.Min(pods[i].Created*scale, duration)
 	}
