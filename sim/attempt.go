@@ -23,6 +23,9 @@ func (s *cluster) attempt() {
 
 // decide ends an attempt.
 func (s *cluster) decide(pod int32) {
+	if replica := s.replicas[pod]; replica != nil && replica.absent {
+		return // deleted meanwhile
+	}
 	r := &s.records[pod]
 	r.Attempts++
 	if m := s.choose(pod); m != nil {

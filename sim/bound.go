@@ -37,7 +37,7 @@ func LowerBound(c Config, pods []Pod) (Bound, error) {
 		if p.Server.Rate > 0 {
 			continue
 		}
-		j := job{ready: p.ready(c.Warmup), work: p.Work}
+		j := job{ready: p.ready(c.Warmup), work: p.work()}
 		jobs = append(jobs, j)
 		first = math.Min(first, p.Created)
 		created += p.Created

@@ -42,8 +42,11 @@ func CentralQueue(c Config, pods []Pod) (Result, error) {
 		}
 		free -= width
 		end := now + pods[i].Work/width
+		if len(pods[i].Phases) > 0 {
+			end = now + pods[i].Solo()
+		}
 		r.Records[i].Running, r.Records[i].Done = now, end
-		r.Done += pods[i].Work
+		r.Done += pods[i].work()
 		r.End = math.Max(r.End, end)
 		running.add(event{at: end, pod: int32(i)})
 	}

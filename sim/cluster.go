@@ -57,6 +57,8 @@ type policy interface {
 	announced(m *machine, pod int32)
 	gone(m *machine, pod int32)
 	phase(m *machine, t node.Transition)
+	// withdrawn is called when a pod that waits is deleted; it may be created again.
+	withdrawn(pod int32)
 	// untainted is called when the scheduler sees the node's taint gone.
 	untainted(m *machine)
 	// refused is called when no node was found for a pod, retried when such a pod is about to
@@ -97,6 +99,9 @@ type cluster struct {
 	busy   bool // the scheduler is at an attempt
 	looked int  // where the next attempt starts to look at nodes
 
+	services []*service
+	replicas map[int32]*replica // of services, by pod
+
 	unfinished int // pods that are to end
 	lastGaveUp float64
 	most       int
@@ -136,6 +141,9 @@ func checked(c Config, pods []Pod) (Config, error) {
 		return c, err
 	}
 	c = c.withDefaults()
+	if err := c.validateServices(pods); err != nil {
+		return c, err
+	}
 	for i, p := range pods {
 		if err := p.validate(i, c.Nodes); err != nil {
 			return c, err
@@ -169,7 +177,7 @@ func newCluster(c Config, pods []Pod) (*cluster, error) {
 		s.claims[i] = claimOf(&pods[i])
 		s.records[i] = Record{Node: -1, Bound: -1, Running: -1, Done: -1}
 		s.order[i] = int32(i)
-		if p.Server.Rate == 0 {
+		if !p.isServer() {
 			s.unfinished++
 		}
 	}
@@ -240,6 +248,9 @@ func (s *cluster) begin() {
 		}
 	}
 	s.order = slices.DeleteFunc(s.order, func(i int32) bool { return s.pods[i].On > 0 })
+	if len(s.Config.Services) > 0 {
+		s.newServices()
+	}
 	for _, m := range s.nodes {
 		if len(s.Background) > 0 {
 			s.load(m)
@@ -272,6 +283,10 @@ func (s *cluster) handle(e event) {
 	case failed:
 		s.forget(s.nodes[e.node], e.pod)
 		s.lives[e.pod]++
+		if r := s.replicas[e.pod]; r != nil {
+			s.replaceReplica(r)
+			break
+		}
 		delay := restartDelay(int(s.lives[e.pod]))
 		if s.isService(e.pod) {
 			delay = 0
@@ -297,6 +312,14 @@ func (s *cluster) handle(e event) {
 		s.open()
 	case tainted:
 		s.taint(s.nodes[e.node])
+	case stepped:
+		s.stepService(e.pod)
+	case shared:
+		s.shareRequests(e.pod)
+	case scaled:
+		s.scaleService(e.pod)
+	case deleted:
+		s.endReplica(e.pod)
 	default:
 		s.policy.handle(e)
 	}
@@ -385,6 +408,9 @@ func (s *cluster) transition(m *machine, t node.Transition) {
 		r.Running = -1
 		r.Kills++
 		m.running--
+	}
+	if r := s.replicas[pod]; r != nil { // its readiness changes
+		s.agenda.add(event{at: s.now + s.Latency, kind: shared, pod: r.of})
 	}
 	s.policy.phase(m, t)
 	if t.Phase == node.Restarting {

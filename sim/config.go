@@ -41,6 +41,8 @@ type Config struct {
 	// Background, if set, is a load of nodes that no scheduler knows of: one
 	// series a node, reused in turn, of cores by time.
 	Background []Series
+	// Services are placed by the scheduler and answer requests by the time of the day.
+	Services []Service
 	// Timeline, if above 0, notes the state of the cluster once in so many seconds of
 	// the workload.
 	Timeline float64

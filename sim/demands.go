@@ -19,14 +19,15 @@ func demands(r Result) []Metric {
 			continue
 		}
 		bound++
-		waits = append(waits, sized{math.Max(p.width()/r.Cores, p.Memory/r.Memory), record.Bound - p.Created})
+		need := p.Need()
+		waits = append(waits, sized{math.Max(need.CPU/r.Cores, need.Memory/r.Memory), record.Bound - p.Created})
 		if record.Expected != (profile.Demand{}) {
 			profiled++
 		}
 		for of, pair := range [2]struct {
 			expected profile.Share
 			takes    float64
-		}{{record.Expected.CPU, p.width()}, {record.Expected.Memory, p.Memory}} {
+		}{{record.Expected.CPU, need.CPU}, {record.Expected.Memory, need.Memory}} {
 			if pair.expected.Confidence > 0 && pair.expected.Amount > 0 {
 				ratios[of] = append(ratios[of], pair.takes/pair.expected.Amount)
 			}

@@ -49,6 +49,14 @@
 // after a kubelet's eviction, and its work is lost; a server that the scheduler places is one
 // of a Deployment and replaced at once.
 //
+// # Services
+//
+// A [Service] is a Deployment of servers that the scheduler places, with requests by the time
+// of the day and a HorizontalPodAutoscaler. Every ready pod gets an equal share of the
+// requests. The autoscaler reads what pods took in the 15 s before each decision, as if
+// metrics-server had measured right then. A pod is ready when it runs; one that is deleted gets
+// no more requests and ends after two latencies, whatever requests it has left.
+//
 // # Determinism
 //
 // Time is virtual; nothing reads a clock. Each purpose has a PCG stream of its

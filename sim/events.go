@@ -41,6 +41,10 @@ const (
 	estimated                    // what is known of a workload is published
 	opened                       // the workload begins
 	metered                      // an agent reads its node's energy
+	stepped                      // a service's load changes
+	shared                       // a service's requests are shared anew
+	scaled                       // a service's autoscaler decides
+	deleted                      // the kubelet sees that a service's pod is deleted
 	tainted                      // the scheduler sees a node's MemoryPressure, or its end
 )
 

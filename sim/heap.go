@@ -23,6 +23,17 @@ func (h *heap[T]) push(v T) {
 	s[i] = v
 }
 
+// without returns the heap of all but those that are to go.
+func without[T ordered[T]](h heap[T], goes func(T) bool) heap[T] {
+	var left heap[T]
+	for _, v := range h {
+		if !goes(v) {
+			left.push(v)
+		}
+	}
+	return left
+}
+
 // pop takes the first away; there must be one.
 func (h *heap[T]) pop() T {
 	s := *h

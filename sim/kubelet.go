@@ -39,10 +39,14 @@ func qosOf(request, limit baseline.Resources) node.QOSClass {
 // bind has the kubelet start a pod from a time on, which it refuses under memory pressure.
 func (s *cluster) bind(m *machine, pod int32, at float64) {
 	p, claim := &s.pods[pod], &s.claims[pod]
+	server := p.Server
+	if s.replicas[pod] != nil {
+		server.Rate = 0 // until it has its share
+	}
 	err := m.model.Bind(at, node.Pod{
 		ID: node.PodID(pod), Work: p.Work, Cores: p.Cores, Threads: p.Threads, Weight: claim.weight,
 		Memory: p.Memory, Ramp: p.Ramp, QOS: claim.qos, MemoryRequest: claim.request.Memory,
-		Startup: p.Startup, Init: p.Init, Server: p.Server,
+		Startup: p.Startup, Init: p.Init, Server: server, Stages: p.Phases,
 	})
 	if errors.Is(err, node.ErrPressure) {
 		s.records[pod].Evictions++
@@ -57,6 +61,9 @@ func (s *cluster) bind(m *machine, pod int32, at float64) {
 func (s *cluster) lose(m *machine, pod int32, shown float64) {
 	r := &s.records[pod]
 	r.Running, r.Bound, r.Node = -1, -1, -1
+	if replica := s.replicas[pod]; replica != nil {
+		replica.lost = true
+	}
 	if s.Node.Overcommit == node.Evict && s.lives[pod] >= backoffLimit && s.pods[pod].Server.Rate == 0 {
 		s.giveUp(m, pod, shown)
 		return

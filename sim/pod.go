@@ -43,18 +43,66 @@ type Pod struct {
 	On int
 	// Evictable reports whether a descheduler may evict it.
 	Evictable bool
+	// Phases, if any, are what it does one after the other, in the place of Work, Cores,
+	// Memory and Ramp.
+	Phases []node.Stage
 }
 
 // Solo is the pod's run time alone on a node of cores enough, in seconds.
-func (p Pod) Solo() float64 { return p.Work / p.width() }
+func (p Pod) Solo() float64 {
+	if len(p.Phases) == 0 {
+		return p.Work / p.width()
+	}
+	sum := 0.
+	for _, s := range p.Phases {
+		sum += s.Seconds
+	}
+	return sum
+}
 
-// width is how many cores it works on when nothing holds it up.
+// Need is what an owner requests for the pod who knows it: the cores that it works on when
+// nothing holds it up, in the mean over its phases if it has any, and the most memory it ever
+// holds. A server's cores are those of its requests.
+func (p Pod) Need() baseline.Resources {
+	switch {
+	case p.Server.Rate > 0:
+		return baseline.Resources{CPU: p.Server.Rate * p.Server.Work, Memory: p.Memory}
+	case len(p.Phases) == 0:
+		return baseline.Resources{CPU: p.width(), Memory: p.Memory}
+	}
+	need := baseline.Resources{CPU: p.work() / p.Solo()}
+	for _, s := range p.Phases {
+		need.Memory = math.Max(need.Memory, s.Peak())
+	}
+	return need
+}
+
+// work is the CPU time that ends it, in core-seconds.
+func (p Pod) work() float64 {
+	sum := p.Work
+	for _, s := range p.Phases {
+		sum += s.Seconds * s.Cores
+	}
+	return sum
+}
+
+// width is how many cores it works on at most.
 func (p Pod) width() float64 {
+	if len(p.Phases) > 0 {
+		most := 0.
+		for _, s := range p.Phases {
+			most = math.Max(most, s.Cores)
+		}
+		return most
+	}
 	if p.Cores == 0 {
 		return 1
 	}
 	return p.Cores
 }
+
+// isServer reports whether the pod answers requests and has no end of its own.
+func (p *Pod) isServer() bool { return p.Server.Rate > 0 }
 
 func (p *Pod) weight() float64 {
 	switch request := p.request().CPU; {
@@ -106,8 +154,15 @@ func (p Pod) validate(i, nodes int) error {
 		return refuse(name("On"), p.On, fmt.Sprintf("0 to %d", nodes))
 	case (p.Server.Rate > 0) != (p.Server.Work > 0):
 		return refuse(name("Server"), p.Server, "both a rate and a work, or none")
-	case (p.Server.Rate > 0) == (p.Work > 0):
-		return refuse(name("Work"), p.Work, "above 0, or 0 for a server")
+	case len(p.Phases) > 0 && (p.Server.Rate > 0 || p.Work > 0 || p.Cores > 0 || p.Memory > 0 || p.Ramp > 0):
+		return refuse(name("Phases"), p.Phases, "of a pod without Work, Cores, Memory, Ramp and Server")
+	case (p.Server.Rate > 0 || len(p.Phases) > 0) == (p.Work > 0):
+		return refuse(name("Work"), p.Work, "above 0, or 0 for a server or for phases")
+	}
+	for k, s := range p.Phases {
+		if err := s.Validate(p.Threads); err != nil {
+			return refuse(name(fmt.Sprintf("Phases[%d]", k)), s, "a stage: "+err.Error())
+		}
 	}
 	return nil
 }

@@ -174,14 +174,14 @@ func newProfiler(c *cluster, options Profiles) (*profiler, error) {
 }
 
 // workloadsOf numbers the workloads in the order of their first pods. It returns each pod's, −1 for
-// one of none and for servers, and the pods of each.
+// one of none and for servers that no scheduler places, and the pods of each.
 func workloadsOf(pods []Pod) (of []int32, workloads [][]int32) {
 	of = make([]int32, len(pods))
 	numbers := map[string]int32{}
 	for i := range pods {
 		of[i] = -1
 		name := pods[i].Workload
-		if name == "" || pods[i].Server.Rate > 0 {
+		if name == "" || pods[i].isServer() && pods[i].On > 0 {
 			continue
 		}
 		n, known := numbers[name]
@@ -216,12 +216,15 @@ func (p *profiler) start() {
 // whole is the window of a pod's whole life, if nothing held it up, off by what is
 // known wrongly.
 func (p *profiler) whole(i int, pod *Pod) profile.Window {
-	span := min(elapsed(pod.Solo()), time.Hour)
+	span, need := min(elapsed(pod.Solo()), time.Hour), pod.Need()
+	if pod.isServer() {
+		span = time.Hour
+	}
 	w := profile.Window{
 		Pod: "before-" + strconv.Itoa(i), Node: nodeName(i),
 		Usage: profile.Usage{
 			Age: span, Span: span, Ended: true,
-			CPU: p.options.Known * pod.width() * span.Seconds(), Pressure: true, Memory: p.options.Known * pod.Memory,
+			CPU: p.options.Known * need.CPU * span.Seconds(), Pressure: true, Memory: p.options.Known * need.Memory,
 		},
 	}
 	w.MemoryPeak = w.Memory

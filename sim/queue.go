@@ -82,6 +82,13 @@ func (q *queue) refuse(pod int32, refusals int, now float64) {
 	q.unschedulable[pod] = backing{queued{pod: pod, since: now}, windowOf(now + pause)}
 }
 
+// remove takes a pod out, wherever it is.
+func (q *queue) remove(pod int32) {
+	delete(q.unschedulable, pod)
+	q.active = without(q.active, func(w queued) bool { return w.pod == pod })
+	q.backoff = without(q.backoff, func(w backing) bool { return w.pod == pod })
+}
+
 // activate has a refused pod tried, back-off or not, unless it is to be tried anyway.
 func (q *queue) activate(pod int32) {
 	if w, ok := q.unschedulable[pod]; ok {

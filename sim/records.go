@@ -18,8 +18,9 @@ type Moment struct {
 func (s *cluster) note() {
 	m := Moment{At: s.now - s.Warmup}
 	for i, r := range s.records {
+		replica := s.replicas[int32(i)]
 		switch {
-		case r.Done != -1 || r.GaveUp:
+		case r.Done != -1 || r.GaveUp || replica != nil && replica.absent:
 		case r.Running != -1:
 			m.Running++
 		case r.Node >= 0:
@@ -47,9 +48,9 @@ func PodTable(r Result) [][]string {
 		"node", "bound", "running", "done", "attempts", "kills", "evictions",
 	}}
 	for i, p := range r.Pods {
-		record, request := r.Records[i], p.request()
+		record, request, need := r.Records[i], p.request(), p.Need()
 		rows = append(rows, []string{
-			strconv.Itoa(i), p.Workload, number(p.Created), number(p.width()), strconv.Itoa(p.Threads), number(p.Work), number(p.Memory),
+			strconv.Itoa(i), p.Workload, number(p.Created), number(need.CPU), strconv.Itoa(p.Threads), number(p.work()), number(need.Memory),
 			number(request.CPU), number(request.Memory),
 			come(float64(record.Node)), come(record.Bound), come(record.Running), come(record.Done),
 			strconv.Itoa(record.Attempts), strconv.Itoa(record.Kills), strconv.Itoa(record.Evictions),

@@ -29,6 +29,8 @@ type Result struct {
 	Disruptions []Disruption
 	// Responses are the servers' response times in seconds.
 	Responses []float64
+	// Unserved is how many requests came to services without a ready pod.
+	Unserved float64
 	// Energy is what the nodes took from the workload's start to End.
 	Energy Energy
 	// Span is all time simulated, the warm-up included.
@@ -41,6 +43,7 @@ func (s *cluster) result() Result {
 	r := Result{
 		Pods: s.pods, Records: s.records, Nodes: len(s.nodes),
 		Cores: s.cores(), End: s.lastGaveUp, Most: s.most, MostPerCore: s.mostPerCore, Span: s.now, Timeline: s.timeline, Disruptions: s.disruptions,
+		Unserved: s.unserved(),
 	}
 	for _, record := range r.Records {
 		r.End = math.Max(r.End, record.Done)

@@ -132,6 +132,7 @@ func (plain) bound(*machine, int32)           {}
 func (plain) announced(*machine, int32)       {}
 func (plain) gone(*machine, int32)            {}
 func (plain) phase(*machine, node.Transition) {}
+func (plain) withdrawn(int32)                 {}
 func (plain) untainted(*machine)              {}
 func (plain) refused(int32)                   {}
 func (plain) retried(int32)                   {}

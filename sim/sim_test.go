@@ -259,6 +259,12 @@ func TestRunRefuses(t *testing.T) {
 		{"a node of nothing", sim.Config{Sizes: []int{4, 0}}, ok, "Sizes[1]"},
 		{"reserve", sim.Config{Reserved: &baseline.Resources{CPU: -1}}, ok, "Reserved"},
 		{"no such node", sim.Config{Nodes: 3}, []sim.Pod{{Work: 1, On: 4}}, "Pods[0].On"},
+		{"phases and work", sim.Config{}, []sim.Pod{{Work: 1, Phases: []node.Stage{{Seconds: 1}}}}, "Pods[0].Phases"},
+		{"a phase of no time", sim.Config{}, []sim.Pod{{Phases: []node.Stage{{Cores: 1}}}}, "Pods[0].Phases[0]"},
+		{"a service of nobody", sim.Config{Services: []sim.Service{{Workload: "a", Step: 1, Rates: []float64{1}, Target: 1}}}, nil, "Services[0].Workload"},
+		{"a service without a target", sim.Config{Services: []sim.Service{{Workload: "a", Step: 1, Rates: []float64{1}}}}, anywhere, "Services[0].Target"},
+		{"a service without rates", sim.Config{Services: []sim.Service{{Workload: "a", Step: 1, Target: 1}}}, anywhere, "Services[0].Step"},
+		{"a service of too many", sim.Config{Services: []sim.Service{{Workload: "a", Step: 1, Rates: []float64{1}, Target: 1, Least: 2}}}, anywhere, "Services[0].Least"},
 	}
 	for _, test := range tests {
 		_, err := sim.Run(t.Context(), test.config, test.pods)

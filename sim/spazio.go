@@ -432,6 +432,12 @@ func (s *spazio) refused(pod int32) {
 	s.activate()
 }
 
+// withdrawn has a pod count as one that was not tried yet.
+func (s *spazio) withdrawn(pod int32) {
+	s.placement.RemovePod(int(pod))
+	s.resubmit(pod)
+}
+
 // untainted counts a node as one that joins, so that its room is news to pods.
 func (s *spazio) untainted(m *machine) {
 	s.placement.RemoveNode(int(m.index), s.now())

@@ -36,7 +36,8 @@ type Metric struct {
 //   - profiled: the share of the pods that were bound at what their workload was known
 //     to take; cpu and memory ratio: what these took over what was expected of them, as
 //     far as there was confidence, p10, p50 and p90
-//   - server: mean and p99 of response times
+//   - server: mean and p99 of response times; unserved: requests to services without a ready
+//     pod
 //   - where a descheduler may evict pods, what follows from it ([Disruption])
 //   - energy, where the nodes' power is modelled: all that they took from the workload's
 //     start to its end, in kJ; energy dynamic what of it load has caused, energy if empty
@@ -107,6 +108,9 @@ func Summarise(r Result) []Metric {
 	}
 	if len(r.Responses) > 0 {
 		m.quantiles("server", "s", r.Responses)
+		if r.Unserved > 0 {
+			m.add("server_unserved", r.Unserved, "requests")
+		}
 	}
 	return m
 }

@@ -221,9 +221,20 @@ func (k *koordlets) report(e event) {
 		done, ok := m.model.Progress(node.PodID(pod))
 		ran := k.c.now - k.c.Warmup - k.c.records[pod].Running
 		if ok && k.c.records[pod].Running >= 0 && ran > 0 {
-			k.pods[pod] = podView{k.c.now, baseline.Resources{CPU: done / ran, Memory: k.c.pods[pod].Memory}}
+			k.pods[pod] = podView{k.c.now, k.c.podUsage(m, pod, done/ran)}
 		}
 	}
 	k.seen[e.node] = v
 	k.c.agenda.add(event{at: k.c.now + koordletInterval, kind: measured, node: e.node})
+}
+
+// podUsage is what a pod holds, and the cores that it had in the mean so far where requests
+// count for none.
+func (s *cluster) podUsage(m *machine, pod int32, cores float64) baseline.Resources {
+	p := &s.pods[pod]
+	if len(p.Phases) == 0 && !(p.isServer() && p.On == 0) {
+		return baseline.Resources{CPU: cores, Memory: p.Memory}
+	}
+	u, _ := m.model.Usage(node.PodID(pod))
+	return baseline.Resources{CPU: u.CPU / (s.now - s.Warmup - s.records[pod].Running), Memory: u.Memory}
 }

@@ -87,9 +87,11 @@ type Experiment struct {
 	alias string
 	// NeedsTrace describes the trace that it replays; empty for none.
 	NeedsTrace string
-	defaults   Params
-	perCore    float64 // pods of a batch
-	sweep      Sweep
+	// OptionalTrace describes the trace that it replays in the place of what is generated.
+	OptionalTrace string
+	defaults      Params
+	perCore       float64 // pods of a batch
+	sweep         Sweep
 	// partial is set if the pods are a part of the load: the central queue, which
 	// has no nodes, would not know of the rest.
 	partial bool
@@ -274,7 +276,7 @@ var experiments = []Experiment{
 			return c, pods, err
 		},
 	},
-	relief,
+	traces, services, phased, relief,
 }
 
 // batchOf builds a batch of pods that are alike.
@@ -347,12 +349,14 @@ func mixture(m workload.Mix) func(Params, uint64) (sim.Config, []sim.Pod, error)
 type recordings struct {
 	utilisations func() ([]workload.Utilisation, error)
 	functions    func() ([]workload.Function, error)
+	pods         func(name string) ([]sim.Pod, error)
 }
 
 func newRecordings(trace fs.FS) *recordings {
 	return &recordings{
 		utilisations: sync.OnceValues(func() ([]workload.Utilisation, error) { return workload.ReadUtilisations(trace) }),
 		functions:    sync.OnceValues(func() ([]workload.Function, error) { return workload.ReadFunctions(trace) }),
+		pods:         readPods(trace),
 	}
 }
 

@@ -51,7 +51,7 @@ func (m *memo) key(scheduler string, c sim.Config, pods []sim.Pod) uint64 {
 		}
 	}
 	for i := range pods {
-		maphash.WriteComparable(&h, pods[i])
+		fmt.Fprintf(&h, "%#v", pods[i])
 	}
 	loads := len(c.Background)
 	c.Background = nil

@@ -50,9 +50,9 @@ var relief = Experiment{
 const (
 	// jobsShare is what jobs take of the cores in the mean.
 	jobsShare = .5
-	// coresPerService is how many cores there are for each service, of a quarter of a core.
-	coresPerService = 8
-	streamWidths    = 107
+	// reliefCoresPerService is how many cores there are for each service, of a quarter of a core.
+	reliefCoresPerService = 8
+	streamWidths          = 107
 )
 
 // jobWidths are the cores of the jobs, each as frequent.
@@ -78,7 +78,7 @@ func growing(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 		pods[i].Workload = []string{"narrow", "medium", "wide"}[kind]
 		pods[i].Evictable = true
 	}
-	services := make([]sim.Pod, int(p.cores()/coresPerService))
+	services := make([]sim.Pod, int(p.cores()/reliefCoresPerService))
 	for i := range services {
 		services[i] = sim.Pod{Server: node.Server{Rate: 20, Work: .0125}, Evictable: true}
 	}

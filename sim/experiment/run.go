@@ -160,7 +160,7 @@ func (t task) run(ctx context.Context, shared *memo) (outcome, error) {
 	}
 	config.Seed = t.seed
 	if t.scheduler == Idle {
-		pods = idle(pods)
+		pods = idle(config, pods)
 	}
 	if err := t.place(&config); err != nil {
 		return outcome{}, err
@@ -261,12 +261,16 @@ func bound(c sim.Config, pods []sim.Pod) ([]sim.Metric, error) {
 // idleSpan is how long servers run alone, in seconds.
 const idleSpan = 300
 
-// idle keeps what is on the nodes from the start and adds a pod of a millisecond whose
-// end ends the run where there are servers alone.
-func idle(pods []sim.Pod) []sim.Pod {
-	alone := []sim.Pod{{Created: idleSpan, Work: .001}}
+// idle keeps services and what is on the nodes from the start, and adds a pod of a millisecond
+// whose end ends the run where there are servers alone.
+func idle(c sim.Config, pods []sim.Pod) []sim.Pod {
+	span := float64(idleSpan)
+	for _, s := range c.Services {
+		span = max(span, s.Step*float64(len(s.Rates)))
+	}
+	alone := []sim.Pod{{Created: span, Work: .001}}
 	for _, p := range pods {
-		if p.On > 0 {
+		if p.On > 0 || p.Server.Rate > 0 {
 			alone = append(alone, p)
 		}
 	}

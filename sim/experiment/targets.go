@@ -119,6 +119,11 @@ var targets = []target{
 	{in("servers").requests(workload.RequestServers), "server_p99", ratioToIdle, false, 1.05},
 	{in("servers"), "useful_share", ratioToDefault, true, .75},
 
+	{in("services"), "server_p99", ratioToIdle, false, 1.2},
+
+	{in("traces"), "sojourn_mean", ratioToRequests, false, .95},
+	{in("traces"), "sojourn_mean", ratioToDefault, false, .9},
+
 	{in("overdue"), "wait_max", itself, false, (reserve.OverdueAdmission{}.WithDefaults().MaxWait + time.Minute).Seconds()},
 	{in("overdue").cores(4), "resident_slowdown_p99", ratioToIdle, false, 1.05 * (1 + 1./4)},
 

@@ -31,6 +31,12 @@
 // full; a gap follows each, and every container has a start and a stop as above.
 // A pod's sandbox ends Teardown after its container.
 //
+// # Stages
+//
+// A pod may change: its stages follow one another, each with a rate at which it works for a
+// while, or none, and with memory of its own, on which garbage may come in tenths until it
+// is collected. Garbage comes by time, whether or not the pod gets its cores.
+//
 // # Memory
 //
 // A pod holds its memory while it runs, from the start or growing in tenths. What

@@ -20,10 +20,11 @@ type container struct {
 	threads        int     // that have work left
 	held           float64 // bytes of its memory
 	grows          float64 // when it takes more
+	stages         stages
 	requests       *rand.Rand
 	nextRequest    float64
 	quota          *quota  // nil without a limit
-	past           Usage   // until it was restarted
+	past           Usage   // until its restart, its present stage or its requests
 	backoff        float64 // before its next restart, 0 before the first
 }
 
@@ -37,14 +38,14 @@ func (c *container) next() float64 {
 	case Initialising:
 		return c.initEnd
 	case Running:
-		return min(c.nextRequest, c.grows)
+		return min(c.nextRequest, c.grows, c.stages.end)
 	}
 	return math.Inf(1)
 }
 
 // rests reports whether a pod just works until it ends: most do, most of the time.
 func (c *container) rests() bool {
-	return c.phase == Killed || c.phase == Running && math.IsInf(min(c.nextRequest, c.grows), 1)
+	return c.phase == Killed || c.phase == Running && math.IsInf(c.next(), 1)
 }
 
 // Model is one node, advanced in virtual time. It is not safe for concurrent
@@ -156,6 +157,7 @@ func (m *Model) Bind(at float64, p Pod) error {
 	if m.kubelet.pressure && p.QOS == BestEffort {
 		return fmt.Errorf("%w: %d", ErrPressure, p.ID)
 	}
+	given := p.Threads
 	if p.Cores == 0 {
 		p.Cores = 1
 	}
@@ -173,7 +175,7 @@ func (m *Model) Bind(at float64, p Pod) error {
 		spikeAt: max(bound, bound+p.Startup-m.params.StartWork.Seconds()),
 		inits:   p.Init.Containers,
 
-		nextRequest: math.Inf(1), grows: math.Inf(1),
+		nextRequest: math.Inf(1), grows: math.Inf(1), stages: stages{end: math.Inf(1), threads: given},
 	}
 	if p.Limit > 0 {
 		c.quota = &quota{limit: p.Limit}
@@ -258,7 +260,7 @@ func (m *Model) NextChange() (at float64, ok bool) {
 		if c.phase != Running {
 			next = min(next, c.next())
 		}
-		next = min(next, c.grows)
+		next = min(next, c.grows, c.stages.end)
 	}
 	if len(m.removals) > 0 {
 		next = min(next, m.removals[0].At)
@@ -313,10 +315,10 @@ func (m *Model) Responses(dst []float64) []float64 {
 // done is what a pod has received; a server's requests do not count.
 func (c *container) done() float64 {
 	if c.class == nil || c.class.kind != working {
-		return 0
+		return c.stages.done
 	}
 	n := float64(c.Threads)
-	return min(n*(c.class.served-c.began), c.Work)
+	return c.stages.done + min(n*(c.class.served-c.began), c.Work)
 }
 
 // run lets the threads work for step seconds.
@@ -327,6 +329,10 @@ func (m *Model) run(step float64) {
 		c.waited += c.waits * step
 		if c.quota != nil {
 			c.quota.run(c, step)
+		}
+		if c.server != nil {
+			c.server.past.CPU += c.uses * float64(len(c.threads)) * step
+			c.server.past.Stalled += c.waits * step
 		}
 	}
 	t := &m.totals
@@ -401,6 +407,8 @@ func (m *Model) end(dst []Transition) []Transition {
 				dst = m.initialised(dst, t.pod)
 			case t.pod != nil && t.pod.threads > 1: // the others end now, too
 				t.pod.threads--
+			case t.pod != nil && len(t.pod.stages.left) > 0:
+				m.endStage(t.pod, used)
 			case t.pod != nil:
 				m.ended = append(m.ended, endedPod{t.pod.ID, used})
 				t.pod.phase, t.pod.class, ended = Succeeded, nil, true
@@ -446,6 +454,9 @@ func (m *Model) enter(dst []Transition, c *container) []Transition {
 	if c.phase == Running && c.nextRequest <= m.now+settled {
 		m.request(c)
 	}
+	if c.phase == Running && c.stages.end <= m.now+settled {
+		m.enterStage(c)
+	}
 	if c.phase == Running && c.grows <= m.now+settled {
 		m.grow(c)
 	}
@@ -475,13 +486,23 @@ func (m *Model) initialised(dst []Transition, c *container) []Transition {
 }
 
 func (m *Model) begin(c *container) {
-	c.grows = m.now
-	m.grow(c)
-	if c.Server.Rate > 0 {
-		c.requests = rand.New(rand.NewPCG(m.params.Seed, uint64(c.ID)^1<<63))
-		c.nextRequest = m.now + c.requests.ExpFloat64()/c.Server.Rate
+	if len(c.Stages) > 0 {
+		c.stages.left = c.Stages
+		m.enterStage(c)
 		return
 	}
+	c.grows = m.now
+	m.grow(c)
+	if c.Server.Work > 0 {
+		c.requests = rand.New(rand.NewPCG(m.params.Seed, uint64(c.ID)^1<<63))
+		m.expectRequest(c)
+		return
+	}
+	m.work(c)
+}
+
+// work has a pod's threads begin its work.
+func (m *Model) work(c *container) {
 	n := float64(c.Threads)
 	c.class = m.classFor(c, working, c.Weight/n, min(c.Cores/n/m.pace(), 1))
 	c.began, c.threads = c.class.served, c.Threads
@@ -496,6 +517,10 @@ const growth = 10
 
 // grow lets a pod take more of its memory.
 func (m *Model) grow(c *container) {
+	if len(c.Stages) > 0 {
+		m.collect(c)
+		return
+	}
 	c.held += c.Memory / growth
 	c.grows += c.Ramp / growth
 	if c.Ramp == 0 || c.held > c.Memory*(1-.5/growth) {
@@ -513,7 +538,42 @@ func (m *Model) request(c *container) {
 	}
 	work := c.requests.ExpFloat64() * c.Server.Work
 	c.class.add(thread{target: c.class.served + work, pod: c, began: m.now})
-	c.nextRequest = m.now + c.requests.ExpFloat64()/c.Server.Rate
+	m.expectRequest(c)
+}
+
+// await has a container among those that await something.
+func (m *Model) await(c *container) {
+	if !slices.Contains(m.pending, c) {
+		m.pending = append(m.pending, c)
+	}
+}
+
+// expectRequest draws when a server's next request comes.
+func (m *Model) expectRequest(c *container) {
+	c.nextRequest = math.Inf(1)
+	if c.Server.Rate > 0 {
+		c.nextRequest = m.now + c.requests.ExpFloat64()/c.Server.Rate
+	}
+}
+
+// SetRate sets the mean number of requests a second of a server that is there, from now on;
+// 0 is none. No such server, or a rate that is none, is ErrBadPod.
+func (m *Model) SetRate(id PodID, rate float64) error {
+	i := m.find(id)
+	if i < 0 || m.containers[i].Server.Work == 0 || !finite(rate) {
+		return fmt.Errorf("%w: rate %v of %d", ErrBadPod, rate, id)
+	}
+	c := m.containers[i]
+	if c.Server.Rate == rate {
+		return nil
+	}
+	c.Server.Rate = rate
+	if c.phase == Running { // the time to the next request has no memory
+		m.expectRequest(c)
+		m.await(c)
+		m.schedule()
+	}
+	return nil
 }
 
 // fit kills pods while they take too much memory, unless the node swaps.

@@ -47,11 +47,50 @@ type Pod struct {
 	Init Init
 	// Server makes the pod a server that runs until it is killed.
 	Server Server
+	// Stages, if any, are what it does one after the other, in the place of Work, Cores,
+	// Memory and Ramp; it ends with the last. A container that is killed begins anew.
+	Stages []Stage
+}
+
+// Stage is a part of a pod's life in which its demand is constant: its start-up, some work,
+// or a pause.
+type Stage struct {
+	// Seconds is how long it takes on a node that is not full, above 0, and Cores the rate at
+	// which the pod works meanwhile; 0 is a pause, whose time passes on a full node, too.
+	Seconds, Cores float64
+	// Memory in bytes is what the pod holds from its beginning on. Garbage comes on top in
+	// tenths over each Period seconds, at whose end a collection frees it; 0 is none.
+	Memory, Garbage, Period float64
+}
+
+// Peak is the most memory that the pod holds in the stage, in bytes.
+func (s Stage) Peak() float64 { return s.Memory + s.Garbage }
+
+// Validate returns a *field.Error for the first field out of range of a stage of a pod of so
+// many threads; 0 are as many as it takes.
+func (s Stage) Validate(threads int) error {
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"Cores", s.Cores}, {"Memory", s.Memory}, {"Garbage", s.Garbage}, {"Period", s.Period}} {
+		if !finite(f.value) {
+			return refuse("Stage."+f.name, f.value, "a finite number, at least 0")
+		}
+	}
+	switch {
+	case !finite(s.Seconds) || s.Seconds == 0:
+		return refuse("Stage.Seconds", s.Seconds, "a finite number above 0")
+	case s.Cores > MaxThreads || threads > 0 && float64(threads) < s.Cores:
+		return refuse("Stage.Cores", s.Cores, fmt.Sprintf("at most the pod's threads and %d", MaxThreads))
+	case (s.Garbage > 0) != (s.Period > 0):
+		return refuse("Stage.Period", s.Period, "above 0 if there is garbage, else 0")
+	}
+	return nil
 }
 
 // Server is an open-loop load of requests. The zero value is none.
 type Server struct {
-	// Rate is the mean number of requests a second, Poisson.
+	// Rate is the mean number of requests a second, Poisson; see [Model.SetRate].
 	Rate float64
 	// Work is the mean CPU time of a request in core-seconds, exponential.
 	Work float64
@@ -92,10 +131,17 @@ func (p Pod) validate() error {
 		return fmt.Errorf("%w: init cores %v, a container has one thread", ErrBadPod, p.Init.Cores)
 	case p.Init.Containers < 0 || p.Init.Containers > maxInits:
 		return fmt.Errorf("%w: %d init containers", ErrBadPod, p.Init.Containers)
-	case (p.Server.Rate > 0) != (p.Server.Work > 0):
-		return fmt.Errorf("%w: a server needs a rate and a work", ErrBadPod)
-	case p.Server.Rate > 0 && p.Work > 0:
+	case p.Server.Rate > 0 && p.Server.Work == 0:
+		return fmt.Errorf("%w: a server's requests need a work", ErrBadPod)
+	case p.Server.Work > 0 && (p.Work > 0 || len(p.Stages) > 0):
 		return fmt.Errorf("%w: a server has no work of its own", ErrBadPod)
+	case len(p.Stages) > 0 && (p.Work > 0 || p.Cores > 0 || p.Memory > 0 || p.Ramp > 0):
+		return fmt.Errorf("%w: stages and work, cores, memory or a ramp besides", ErrBadPod)
+	}
+	for _, s := range p.Stages {
+		if err := s.Validate(p.Threads); err != nil {
+			return fmt.Errorf("%w: %w", ErrBadPod, err)
+		}
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"math"
-	"slices"
 )
 
 // EvictionThreshold is the available memory in bytes below which a kubelet evicts pods,
@@ -165,11 +164,10 @@ func (m *Model) restart(dst []Transition, c *container) []Transition {
 	delay, c.backoff = restartBackoff(c.backoff, m.now-c.runAt)
 	c.phase, c.class, c.held = Restarting, nil, 0
 	c.grows, c.nextRequest = math.Inf(1), math.Inf(1)
+	c.stages.end, c.stages.done = math.Inf(1), 0
 	c.spikeAt = m.now + delay
 	c.runAt = c.spikeAt + m.params.StartWork.Seconds()
-	if !slices.Contains(m.pending, c) {
-		m.pending = append(m.pending, c)
-	}
+	m.await(c)
 	m.used = m.memory()
 	return append(dst, Transition{m.now, c.ID, Restarting})
 }

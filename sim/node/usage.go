@@ -22,7 +22,7 @@ type endedPod struct {
 
 // Usage returns what a pod has taken so far that runs or restarts, or one that has ended
 // during the last call of AdvanceTo; ok is false for others. What init containers take is
-// not in it, nor what a server's requests do unless it has a limit.
+// not in it.
 func (m *Model) Usage(id PodID) (u Usage, ok bool) {
 	if i := m.find(id); i >= 0 && (m.containers[i].phase == Running || m.containers[i].backoff > 0) {
 		return m.containers[i].usage(), true

@@ -24,6 +24,8 @@ const (
 	RequestP98   Requests = "p98"
 	// RequestServers has servers alone declare, a core each.
 	RequestServers Requests = "servers"
+	// RequestPlanned leaves what the pods of a trace declare.
+	RequestPlanned Requests = "planned"
 )
 
 // bestEffort is the weight of a pod that declares nothing beside others that do:
@@ -36,8 +38,8 @@ const percentile = .98
 // serverRequest is what an owner writes who knows its server's peaks, in cores.
 const serverRequest = 1
 
-// Declare returns the pods with what r says for requests, no request above most; servers
-// declare for RequestServers alone. Where some declare, those that do not have next to no
+// Declare returns the pods with what r says for requests, no request above most. Servers
+// declare for RequestServers, those of services for RequestRight and RequestP98, too. Where some declare, those that do not have next to no
 // weight on a full node, as Kubernetes gives them.
 func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) ([]sim.Pod, error) {
 	needs := percentiles(pods)
@@ -46,7 +48,7 @@ func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) (
 	out := make([]sim.Pod, len(pods))
 	for i, p := range pods {
 		if p.Server.Rate > 0 {
-			if r == RequestServers {
+			if placed := p.On == 0 && (r == RequestRight || r == RequestP98); placed || r == RequestServers {
 				p.Request.CPU = serverRequest
 			}
 			out[i] = p
@@ -56,7 +58,7 @@ func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) (
 		if r == RequestMixed {
 			kind = kinds[choices.IntN(len(kinds))]
 		}
-		used := need(p).CPU
+		used := p.Need().CPU
 		switch kind {
 		case RequestNone:
 			if r == RequestMixed {
@@ -69,11 +71,12 @@ func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) (
 		case RequestServers:
 			p.Weight = bestEffort
 		case RequestRight:
-			p.Request, p.Weight = need(p), 0
+			p.Request, p.Weight = p.Need(), 0
 		case RequestP98:
 			p.Request, p.Weight = needs[p.Workload], 0
+		case RequestPlanned:
 		default:
-			return nil, refuse("requests", r, "none, over, under, mixed, right, p98 or servers")
+			return nil, refuse("requests", r, "none, over, under, mixed, right, p98, servers or planned")
 		}
 		p.Request = baseline.Resources{CPU: min(p.Request.CPU, most.CPU), Memory: min(p.Request.Memory, most.Memory)}
 		out[i] = p
@@ -81,18 +84,12 @@ func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) (
 	return out, nil
 }
 
-// need is what a pod uses when nothing holds it up.
-func need(p sim.Pod) baseline.Resources {
-	setDefault(&p.Cores, 1)
-	return baseline.Resources{CPU: p.Cores, Memory: p.Memory}
-}
-
 // percentiles are those of the needs of each owner's pods, by nearest rank.
 func percentiles(pods []sim.Pod) map[string]baseline.Resources {
 	cpu, memory := map[string][]float64{}, map[string][]float64{}
 	for _, p := range pods {
 		if p.Server.Rate == 0 {
-			n := need(p)
+			n := p.Need()
 			cpu[p.Workload], memory[p.Workload] = append(cpu[p.Workload], n.CPU), append(memory[p.Workload], n.Memory)
 		}
 	}

@@ -2,6 +2,7 @@ package workload_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"slices"
@@ -66,16 +67,16 @@ func TestMixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := map[sim.Pod]int{}
+	kinds := map[string]int{}
 	for _, p := range pods {
 		if solo := p.Solo(); math.Abs(solo-10) > 1e-9 {
 			t.Fatalf("%+v runs %g s alone", p, solo)
 		}
 		p.Startup = 0
-		kinds[p]++
+		kinds[fmt.Sprint(p)]++
 	}
 	for _, p := range []sim.Pod{{Work: 10, Workload: "cpu"}, {Work: 1, Cores: .1, Memory: 120, Ramp: 5, Workload: "memory"}, {Work: 2, Cores: .2, Workload: "waiting"}} {
-		if n := kinds[p]; n < 900 || n > 1100 {
+		if n := kinds[fmt.Sprint(p)]; n < 900 || n > 1100 {
 			t.Errorf("%d pods like %+v, want a third of 3000", n, p)
 		}
 	}

@@ -46,7 +46,7 @@ func (p *plan) bind(set *pflag.FlagSet) {
 	set.Float64SliceVar(&p.sweep.Work, "work", nil, "mean work of a pod in core-seconds; several make a sweep (default: the experiment's)")
 	set.Float64SliceVar(&p.sweep.Load, "load", nil, "share of the cores that arrivals take; several make a sweep (default: the experiment's)")
 	set.StringSliceVar(&p.laws, "law", nil, "law of the work, equal or exponential; several make a sweep (default: the experiment's)")
-	set.StringSliceVar(&p.requests, "requests", nil, "what pods of wrong-requests declare: none, over, under or mixed; several make a sweep (default mixed)")
+	set.StringSliceVar(&p.requests, "requests", nil, "what pods declare: of wrong-requests none, over, under or mixed, of servers and services none or servers, of traces none or planned; several make a sweep (default: the experiment's)")
 	set.StringSliceVar(&p.sweep.Fleet, "fleet", nil, "nodes by cores, as 16x4+2x64; several make a sweep; \"all\" for all of the experiment's (default: the first of them, of the experiment \"all\" all)")
 	set.IntVar(&p.params.Nodes, "nodes", 0, "number of nodes of 4 cores, in the place of a fleet")
 	set.IntVar(&p.params.Pods, "batch", 0, "pods of a batch (default: the experiment's)")

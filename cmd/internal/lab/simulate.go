@@ -76,7 +76,7 @@ func newSimulateCommand() *cobra.Command {
 	f.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the experiments, the schedulers and the constants, and end")
 	cmd.Flags().StringSliceVar(&f.schedulers, "schedulers", nil, "schedulers to compare; \"all\" for all of the experiment's (default: those that answer its question, of the experiment \"all\" all)")
-	cmd.Flags().StringVar(&f.workload, "workload", "", "CSV of pods to run beside or in the place of experiments: arrival (s) and work (core-seconds), and optionally cores, memory (bytes), threads, owner, and what they declare: request_cores, request_memory (bytes)")
+	cmd.Flags().StringVar(&f.workload, "workload", "", "CSV of pods to run beside or in the place of experiments: arrival (s) and work (core-seconds) or phases, and optionally cores, memory (bytes), threads, owner, and what they declare: request_cores, request_memory, limit_cores, limit_memory (bytes); go doc ./sim/workload ReadPods describes them")
 	cmd.Flags().StringVar(&f.keep, "keep", "", "file in which runs are kept: those in it are not made again, others are added; empty for none; not with --pods or --timeline")
 	f.records.bind(cmd.Flags())
 	cmd.AddCommand(newSensitivityCommand(), newTuningCommand())

@@ -1,0 +1,126 @@
+package sim_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
+
+// anywhere is a server that no scheduler has placed yet.
+var anywhere = []sim.Pod{{Workload: "a", Server: node.Server{Rate: 1, Work: .05}}}
+
+// rush is a service whose load is 1 core, 6 and 1 again, for twenty minutes each, and a pod
+// that ends the run.
+func rush() (sim.Service, []sim.Pod) {
+	var pods []sim.Pod
+	for range 20 {
+		pods = append(pods, sim.Pod{Workload: "web", Memory: 1 << 20, Startup: 1, Server: node.Server{Rate: 1, Work: .05}})
+	}
+	return sim.Service{Workload: "web", Step: 1200, Rates: []float64{20, 120, 20}, Least: 2, Target: .5}, append(pods, sim.Pod{Created: 3600, Work: .001})
+}
+
+// The autoscaler has as many pods as the load over the target, whoever places them, and their
+// requests are all answered.
+func TestServicesFollowTheirLoad(t *testing.T) {
+	service, pods := rush()
+	for name, scheduler := range map[string]sim.Scheduler{
+		"default": sim.Default{}, "spazio": sim.Spazio{}, "profiles": counting(sim.Profiles{}), "load-aware": sim.LoadAware{},
+	} {
+		c := sim.Config{Nodes: 4, Scheduler: scheduler, Services: []sim.Service{service}, Timeline: 10, Seed: 3}
+		r := run(t, c, pods)
+		for _, span := range []struct{ from, to, want float64 }{{600, 1190, 2}, {1500, 2390, 12}, {3000, 3590, 2}} {
+			sum, n := 0., 0.
+			for _, m := range r.Timeline {
+				if m.At >= span.from && m.At <= span.to {
+					sum += float64(m.Running)
+					n++
+				}
+			}
+			// The most of five minutes counts, which chance makes one more.
+			if got := sum / n; got < span.want-.5 || got > span.want+2 {
+				t.Errorf("%s: %.1f pods from %g s on, want %g or a little more", name, got, span.from, span.want)
+			}
+		}
+		want := 1200. * (20 + 120 + 20)
+		if n := float64(len(r.Responses)); math.Abs(n/want-1) > .02 {
+			t.Errorf("%s: %g answers, want about %g", name, n, want)
+		}
+		if r.Unserved > 300 { // of the first start
+			t.Errorf("%s: %g requests had no pod", name, r.Unserved)
+		}
+		if diff := cmp.Diff(r.Responses[:100], run(t, c, pods).Responses[:100]); diff != "" {
+			t.Errorf("%s: another run differs:\n%s", name, diff)
+		}
+	}
+}
+
+// Where requests leave no room for all pods that are wanted, those that wait are deleted when
+// they are wanted no longer, and none is left over.
+func TestServicesWithoutRoom(t *testing.T) {
+	service, pods := rush()
+	service.Rates[1] = 85 // a little more than the node can do
+	for i := range pods[:len(pods)-1] {
+		pods[i].Request.CPU = 1
+	}
+	for name, scheduler := range map[string]sim.Scheduler{"default": sim.Default{}, "spazio": counting(sim.Profiles{})} {
+		r := run(t, sim.Config{Nodes: 1, Node: node.Params{Cores: 4}, Scheduler: scheduler, Services: []sim.Service{service}, Timeline: 10, Seed: 3}, pods)
+		most, last := 0, r.Timeline[len(r.Timeline)-2]
+		for _, m := range r.Timeline {
+			most = max(most, m.Running)
+		}
+		if most != 4 || last.Running != 2 && last.Running != 3 {
+			t.Errorf("%s: at most %d pods ran where 4 fit, %d at last", name, most, last.Running)
+		}
+	}
+}
+
+// A service's pods that the kernel kills are made anew.
+func TestServicesAreReplaced(t *testing.T) {
+	service, pods := rush()
+	for i := range pods[:len(pods)-1] {
+		pods[i].Memory = 3 << 30
+	}
+	for _, overcommit := range []node.Overcommit{node.Evict, node.Kill} {
+		r := run(t, sim.Config{Nodes: 2, Node: node.Params{Overcommit: overcommit}, Scheduler: sim.Default{}, Services: []sim.Service{service}, Seed: 4}, pods)
+		lost := 0
+		for _, record := range r.Records {
+			lost += record.Kills + record.Evictions
+		}
+		if answered := float64(len(r.Responses)) / (1200 * 160); lost == 0 || answered < .3 {
+			t.Errorf("%v: %d pods were lost, %.2f of the requests answered", overcommit, lost, answered)
+		}
+	}
+}
+
+// A pod alone takes the time of its phases, and what is known of it is its mean and its peak.
+func TestPhases(t *testing.T) {
+	p := sim.Pod{Workload: "a", Phases: []node.Stage{
+		{Seconds: 2, Cores: 1, Memory: 1 << 20}, {Seconds: 6, Memory: 1 << 20}, {Seconds: 4, Cores: 2, Memory: 1 << 30, Garbage: 1 << 29, Period: 1},
+	}}
+	if need := p.Need(); p.Solo() != 12 || need.CPU != 10./12 || need.Memory != 3<<29 {
+		t.Errorf("alone for %g s, needs %+v", p.Solo(), need)
+	}
+	bound, err := sim.LowerBound(sim.Config{Nodes: 1}, []sim.Pod{p})
+	if err != nil || bound.Makespan != 12 {
+		t.Errorf("bound %+v, %v", bound, err)
+	}
+	for name, scheduler := range map[string]sim.Scheduler{"default": sim.Default{}, "profiles": counting(sim.Profiles{Known: 1}), "load-aware": sim.LoadAware{}} {
+		r := run(t, sim.Config{Nodes: 2, Scheduler: scheduler, Seed: 1}, []sim.Pod{p, p})
+		for i, record := range r.Records {
+			if ran := record.Done - record.Running; math.Abs(ran-12) > .2 {
+				t.Errorf("%s: pod %d ran for %.3f s, want 12", name, i, ran)
+			}
+		}
+		if math.Abs(r.Done-20) > 1e-3 {
+			t.Errorf("%s: %g core-seconds done, want 20", name, r.Done)
+		}
+	}
+	queue, err := sim.CentralQueue(sim.Config{Nodes: 1}, []sim.Pod{p})
+	if err != nil || queue.Records[0].Done != 12 {
+		t.Errorf("one queue: %+v, %v", queue.Records, err)
+	}
+}
