@@ -41,6 +41,7 @@ const (
 	estimated                    // what is known of a workload is published
 	opened                       // the workload begins
 	metered                      // an agent reads its node's energy
+	admitted                     // a queue in front lets the pod in
 	tainted                      // the scheduler sees a node's MemoryPressure, or its end
 )
 
