@@ -17,7 +17,11 @@ const (
 type batchPolicy struct {
 	*loadAwarePolicy
 	nodes []batchNode
+	most  baseline.Resources // that a pod requests, so that it can run
 }
+
+// mostOfIdle is the share of an idle node's batch resources that a pod requests at most.
+const mostOfIdle = .9
 
 // batchNode is what batch pods may request of a node, as of a time, and what they do.
 type batchNode struct {
@@ -27,10 +31,12 @@ type batchNode struct {
 
 // newBatchPolicy takes a node without any report yet as idle.
 func newBatchPolicy(p *loadAwarePolicy) *batchPolicy {
-	b := &batchPolicy{p, make([]batchNode, len(p.c.nodes))}
+	b := &batchPolicy{loadAwarePolicy: p, nodes: make([]batchNode, len(p.c.nodes))}
 	for i, m := range p.c.nodes {
 		none := baseline.Resources{}
-		b.nodes[i].allocatable = baseline.BatchAllocatable(m.capacity, none, m.reserved(), none)
+		idle := baseline.BatchAllocatable(m.capacity, none, m.reserved(), none)
+		b.nodes[i].allocatable = idle
+		b.most = b.most.Max(baseline.Resources{CPU: mostOfIdle * idle.CPU, Memory: mostOfIdle * idle.Memory})
 	}
 	return b
 }
@@ -81,7 +87,8 @@ func (p *batchPolicy) requests(pod int32) baseline.Resources {
 	if p.c.pods[pod].On > 0 {
 		return baseline.Resources{}
 	}
-	return p.c.pods[pod].request()
+	r := p.c.pods[pod].request()
+	return baseline.Resources{CPU: min(r.CPU, p.most.CPU), Memory: min(r.Memory, p.most.Memory)}
 }
 
 func (p *batchPolicy) Admits(node, pod int) bool {

@@ -37,8 +37,8 @@ func TestKueueIsBestEffort(t *testing.T) {
 	}
 }
 
-// What fits in the quota need not fit on a node: two nodes have three cores each free of six
-// in all, and the fourth pod of two cores is admitted and waits for a node.
+// What fits in the quota need not fit on a node: of two nodes of three cores each has one left,
+// and the third pod of two cores is admitted and waits for a node.
 func TestKueueCountsTheClusterNotNodes(t *testing.T) {
 	r := run(t, sim.Config{Sizes: []int{3, 3}, Scheduler: sim.Kueue{}, Seed: 1}, requesting(2, 2, 2))
 	if last := r.Records[2]; last.Attempts < 2 || last.Bound < 5 {
@@ -75,7 +75,8 @@ func TestKueueKeepsTheQuotaOfAKilledPod(t *testing.T) {
 	}
 }
 
-// A server that is there from the start uses cores and memory that batch pods do not get.
+// Batch pods get what others leave of a part of the node, and one that requests more than there
+// ever is gets what an owner would write instead.
 func TestBatchResources(t *testing.T) {
 	// Of 60 % of 4 cores, 2.4, pods of one core get two.
 	r := run(t, sim.Config{Nodes: 1, Scheduler: sim.LoadAware{Batch: true}, Seed: 1}, requesting(1, 1, 1))
@@ -94,6 +95,13 @@ func TestBatchResources(t *testing.T) {
 	// A load that is no pod's counts as well.
 	if r = run(t, sim.Config{Nodes: 1, Scheduler: sim.LoadAware{Batch: true}, Background: loads(1, []float64{1}, nil)[:1], Seed: 1}, pods); r.Most != 1 {
 		t.Errorf("%d pods at once beside a load of a core", r.Most)
+	}
+}
+
+func TestBatchResourcesOfALargePod(t *testing.T) {
+	r := run(t, sim.Config{Nodes: 1, Scheduler: sim.LoadAware{Batch: true}, Seed: 1, Horizon: 1000}, requesting(4, 1))
+	if r.Records[0].Done < 0 || r.Records[1].Bound < r.Records[0].Done {
+		t.Errorf("%+v", r.Records)
 	}
 }
 
