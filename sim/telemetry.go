@@ -231,16 +231,16 @@ func (k *koordlets) report(e event) {
 	for _, pod := range m.assigned {
 		usage, _ := m.model.Usage(node.PodID(pod))
 		v.system.Memory -= usage.Memory
-		if k.c.pods[pod].On > 0 {
+		if p := &k.c.pods[pod]; p.On > 0 {
 			v.others.Memory += usage.Memory
+			if p.Server.Rate == 0 { // what servers use is the system's in the counters
+				v.others.CPU += usage.CPU / k.c.now
+			}
 		}
 		done, ok := m.model.Progress(node.PodID(pod))
 		ran := k.c.now - k.c.Warmup - k.c.records[pod].Running
 		if ok && k.c.records[pod].Running >= 0 && ran > 0 {
 			k.pods[pod] = podView{k.c.now, baseline.Resources{CPU: done / ran, Memory: k.c.pods[pod].Memory}}
-			if k.c.pods[pod].On > 0 {
-				v.others.CPU += done / ran
-			}
 		}
 	}
 	k.seen[e.node] = v
