@@ -191,7 +191,9 @@ func newCluster(c Config, pods []Pod) (*cluster, error) {
 	}
 	var own bool
 	if s.policy, own = p.(policy); !own {
-		s.policy = open{Policy: p, plain: plain{s}}
+		if s.policy, err = newOpen(p, s); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }
@@ -346,7 +348,11 @@ func (s *cluster) load(m *machine) {
 
 func (s *cluster) create(pod int32) {
 	s.declare(pod)
-	s.queue.push(pod, s.now)
+	if g, ok := s.policy.(gate); ok {
+		g.hold(pod)
+	} else {
+		s.queue.push(pod, s.now)
+	}
 	s.attempt()
 }
 

@@ -45,6 +45,7 @@ const (
 	shared                       // a service's requests are shared anew
 	scaled                       // a service's autoscaler decides
 	deleted                      // the kubelet sees that a service's pod is deleted
+	admitted                     // a queue in front lets the pod in
 	tainted                      // the scheduler sees a node's MemoryPressure, or its end
 )
 

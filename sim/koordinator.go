@@ -6,11 +6,22 @@ import (
 )
 
 // LoadAware is Koordinator's plugin of that name beside kube-scheduler's scores,
-// as in its profile.
-type LoadAware struct{}
+// as in its profile. A zero field takes Koordinator's default.
+type LoadAware struct {
+	// Plugin is the plugin's own part.
+	Plugin baseline.LoadAware
+	// Interval is the time in seconds from one report of a node to the next; default 60.
+	Interval float64
+	// Batch has what pods request be batch resources: see baseline.BatchAllocatable. Those that
+	// are on nodes from the start are the ones that these are left over from. As Koordinator
+	// ships it, the plugin then scores and refuses no pod. A batch pod is BestEffort to the
+	// kubelet, and its share of full cores is by its request.
+	Batch bool
+}
 
 type loadAwarePolicy struct {
 	plain
+	plugin    baseline.LoadAware
 	koordlets *koordlets
 	estimates []baseline.Resources // by pod
 	missing   []missing            // by node
@@ -27,12 +38,23 @@ type missing struct {
 }
 
 // Start implements Scheduler.
-func (LoadAware) Start(c *Cluster) (Policy, error) {
+func (o LoadAware) Start(c *Cluster) (Policy, error) {
+	setDefault(&o.Interval, koordletInterval)
+	if err := positive("Interval", o.Interval); err != nil {
+		return nil, err
+	}
+	if t := o.Plugin.CPUThreshold; !(t >= 0 && t <= 1) {
+		return nil, refuse("Plugin.CPUThreshold", t, "a share of 0 (default) to 1")
+	}
 	estimates := make([]baseline.Resources, len(c.run.pods))
 	for i, pod := range c.run.pods {
 		estimates[i] = baseline.LoadAware{}.Estimate(pod.request(), pod.Limit)
 	}
-	return &loadAwarePolicy{plain{c.run}, newKoordlets(c.run), estimates, make([]missing, len(c.run.nodes))}, nil
+	p := &loadAwarePolicy{plain{c.run}, o.Plugin, newKoordlets(c.run, o.Interval), estimates, make([]missing, len(c.run.nodes))}
+	if o.Batch {
+		return newBatchPolicy(p), nil
+	}
+	return p, nil
 }
 
 func (p *loadAwarePolicy) start() { p.koordlets.begin() }
@@ -66,7 +88,7 @@ func (p *loadAwarePolicy) lacks(m *machine) []baseline.Resources {
 	seen := &p.koordlets.seen[m.index]
 	for _, other := range m.assigned {
 		known := p.koordlets.pods[other]
-		young := seen.at-(p.c.records[other].Bound+p.c.Warmup) < koordletInterval
+		young := seen.at-(p.c.records[other].Bound+p.c.Warmup) < p.koordlets.interval
 		if known.at != seen.at {
 			known, young = podView{}, true // of an earlier life, or of none
 		}
@@ -82,7 +104,7 @@ func (p *loadAwarePolicy) lacks(m *machine) []baseline.Resources {
 func (p *loadAwarePolicy) Admits(node, pod int) bool {
 	m, of := p.c.nodes[node], &p.missing[node]
 	if estimate := p.estimates[pod]; !of.known || of.estimate != estimate {
-		of.fits = baseline.LoadAware{}.Fits(p.expected(m, int32(pod)), m.allocatable)
+		of.fits = p.plugin.Fits(p.expected(m, int32(pod)), m.allocatable)
 		of.estimate = estimate
 	}
 	return of.fits
@@ -91,6 +113,10 @@ func (p *loadAwarePolicy) Admits(node, pod int) bool {
 func (p *loadAwarePolicy) Score(scores []float64, nodes []int, pod int) {
 	for i, n := range nodes {
 		m := p.c.nodes[n]
-		scores[i] = float64(baseline.LoadAware{}.Score(p.expected(m, int32(pod)), m.allocatable)) + p.c.defaultScore(m, int32(pod))
+		scores[i] = p.score(m, int32(pod)) + p.c.defaultScore(m, int32(pod))
 	}
+}
+
+func (p *loadAwarePolicy) score(m *machine, pod int32) float64 {
+	return float64(p.plugin.Score(p.expected(m, pod), m.allocatable))
 }

@@ -18,9 +18,9 @@ type Recommended struct {
 	Profiles Profiles
 }
 
-// declarer is a policy that writes what pods request.
+// declarer is a policy that writes what pods declare.
 type declarer interface {
-	request(pod int32) baseline.Resources
+	claim(pod int32) claim
 }
 
 type recommendedPolicy struct {
@@ -73,15 +73,19 @@ func (p *recommendedPolicy) request(pod int32) baseline.Resources {
 // shares where a core is 1024.
 const bestEffort = 2. / 1024
 
-// declare has a pod request what the policy writes, if it does.
-func (s *cluster) declare(pod int32) {
-	d, ok := s.policy.(declarer)
-	if !ok {
-		return
-	}
-	request := d.request(pod)
-	s.claims[pod] = claim{request, baseline.NonZero(request), s.pods[pod].Limit.Max(request), bestEffort, qosOf(request, s.pods[pod].Limit)}
+// claim is what a pod declares with the request that is recommended.
+func (p *recommendedPolicy) claim(pod int32) claim {
+	request, limit := p.request(pod), p.c.pods[pod].Limit
+	c := claim{request, baseline.NonZero(request), limit.Max(request), bestEffort, qosOf(request, limit)}
 	if request.CPU > 0 {
-		s.claims[pod].weight = request.CPU
+		c.weight = request.CPU
+	}
+	return c
+}
+
+// declare has a pod declare what the policy writes, if it does.
+func (s *cluster) declare(pod int32) {
+	if d, ok := s.policy.(declarer); ok {
+		s.claims[pod] = d.claim(pod)
 	}
 }

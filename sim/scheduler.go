@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"reflect"
 
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/node"
@@ -20,11 +22,8 @@ type Scheduler interface {
 // pods are numbers from 0, pods as in the workload. One goroutine
 // makes all calls of a run.
 //
-// A policy may have these methods besides:
-//
-//	EveryNode() bool      // true: all nodes are looked at, not kube-scheduler's sample
-//	Bound(node, pod int)  // the pod was placed on the node
-//	Ended(node, pod int)  // the API shows that it has ended, or was killed
+// A policy may be a [Sampler], a [Binder] and an [Ender] besides. Run refuses one that has a
+// method of their names with other arguments.
 type Policy interface {
 	// Admits reports whether the node may take the pod, beyond what every scheduler
 	// checks. A pod that no node may take is tried again when another has ended, and
@@ -33,6 +32,15 @@ type Policy interface {
 	// Score writes one score for each of the nodes to scores: the highest wins.
 	Score(scores []float64, nodes []int, pod int)
 }
+
+// Sampler is a Policy that says whether all nodes are looked at, not kube-scheduler's sample.
+type Sampler interface{ EveryNode() bool }
+
+// Binder is a Policy that is called when a pod has been placed on a node.
+type Binder interface{ Bound(node, pod int) }
+
+// Ender is a Policy that is called when the API shows that a pod has ended, or was killed.
+type Ender interface{ Ended(node, pod int) }
 
 // Cluster is what a scheduler may know of a run. It is for use within the calls of one
 // Policy and of what it gave to Every, which one goroutine makes.
@@ -143,23 +151,40 @@ func (plain) handle(event)                    {}
 type open struct {
 	Policy
 	plain
+	binder Binder
+	ender  Ender
+	every  bool
 }
 
-func (o open) Admits(node, pod int) bool { return o.Policy.Admits(node, pod) }
-
-func (o open) everyNode() bool {
-	p, ok := o.Policy.(interface{ EveryNode() bool })
-	return ok && p.EveryNode()
+// newOpen returns a policy of another package, or a *field.Error where it has a method by the
+// name of an optional one that is another.
+func newOpen(p Policy, c *cluster) (*open, error) {
+	sampler, samples := p.(Sampler)
+	binder, binds := p.(Binder)
+	ender, ends := p.(Ender)
+	for _, m := range []struct {
+		name, want string
+		has        bool
+	}{{"EveryNode", "EveryNode() bool", samples}, {"Bound", "Bound(node, pod int)", binds}, {"Ended", "Ended(node, pod int)", ends}} {
+		if method, ok := reflect.TypeOf(p).MethodByName(m.name); ok && !m.has {
+			return nil, refuse(fmt.Sprintf("%T.%s", p, m.name), method.Type, m.want)
+		}
+	}
+	return &open{p, plain{c}, binder, ender, samples && sampler.EveryNode()}, nil
 }
 
-func (o open) bound(m *machine, pod int32) {
-	if p, ok := o.Policy.(interface{ Bound(node, pod int) }); ok {
-		p.Bound(int(m.index), int(pod))
+func (o *open) Admits(node, pod int) bool { return o.Policy.Admits(node, pod) }
+
+func (o *open) everyNode() bool { return o.every }
+
+func (o *open) bound(m *machine, pod int32) {
+	if o.binder != nil {
+		o.binder.Bound(int(m.index), int(pod))
 	}
 }
 
-func (o open) gone(m *machine, pod int32) {
-	if p, ok := o.Policy.(interface{ Ended(node, pod int) }); ok {
-		p.Ended(int(m.index), int(pod))
+func (o *open) gone(m *machine, pod int32) {
+	if o.ender != nil {
+		o.ender.Ended(int(m.index), int(pod))
 	}
 }

@@ -319,7 +319,7 @@ func TestSummarise(t *testing.T) {
 	}
 	want := map[string]float64{
 		"useful_share": .4, "makespan": 10, "run_mean": 6, "run_p50": 4, "run_p95": 8, "run_p99": 8,
-		"sojourn_mean": 7.5, "sojourn_p50": 5, "sojourn_p95": 10, "sojourn_p99": 10,
+		"sojourn_mean": 7.5, "sojourn_p50": 5, "sojourn_p95": 10, "sojourn_p99": 10, "sojourn_work_mean": 50. / 6, "lost_work": 1,
 		"slowdown_mean": 1.5, "slowdown_p50": 1, "slowdown_p95": 2, "slowdown_p99": 2,
 		"slowdown_jain": .9, "wait_max": 7, "unfinished": 1, "gave_up": 0, "least_share": 1, "kills": 1, "evictions": 3, "most_pods_per_core": 1.5,
 		"cpu_wait": 0, "memory_overload": 0, "utilisation": .25,

@@ -20,11 +20,16 @@ type Metric struct {
 //     over the makespan times the cores: one window for every scheduler
 //   - run: from running to done, of the last attempt; sojourn: from creation, to the end
 //     of the run where the pod's Job gave up; mean, p50, p95 and p99
+//   - sojourn work mean: the mean sojourn where each pod counts by its core-seconds; sojourn
+//     owner mean: the mean of the means of owners' pods, where there are several owners
 //   - slowdown: run time over that alone on a node, and its Jain index
+//   - owner jain: Jain's index over owners of what their pods' sojourns add up to, over the
+//     same of the pods alone on a node
 //   - resident slowdown: the same of the pods that are on nodes from the start
 //   - wait: the longest time from a pod's creation to its last bind
 //   - unfinished: pods that the horizon cut off; gave up: those whose Job did
-//   - kills, evictions: by the kernel, and by kubelets, which refuse some pods at once
+//   - kills, evictions: by the kernel, and by kubelets, which refuse some pods at once; lost
+//     work: the core-seconds that pods had done until then
 //   - least share: the pods that the node with fewest ran, over the mean of all
 //   - most pods a core: pods running on a node at once, over its cores
 //   - cpu wait, memory overload: node-seconds in which a thread waited for a
@@ -45,6 +50,7 @@ type Metric struct {
 //     the pods that ended, and edp times their mean sojourn
 func Summarise(r Result) []Metric {
 	var run, sojourn, slowdown, resident []float64
+	owners := sojourns{}
 	kills, evictions, unfinished, gaveUp, first, wait := 0, 0, 0, 0, math.Inf(1), math.Inf(-1)
 	for i, record := range r.Records {
 		p := r.Pods[i]
@@ -60,6 +66,7 @@ func Summarise(r Result) []Metric {
 		if record.GaveUp {
 			gaveUp++
 			sojourn = append(sojourn, r.End-p.Created)
+			owners.add(p, r.End-p.Created)
 			continue
 		}
 		if record.Done < 0 {
@@ -68,6 +75,7 @@ func Summarise(r Result) []Metric {
 		}
 		run = append(run, record.Done-record.Running)
 		sojourn = append(sojourn, record.Done-p.Created)
+		owners.add(p, record.Done-p.Created)
 		slowdown = append(slowdown, (record.Done-record.Running)/p.Solo())
 		if p.On > 0 {
 			resident = append(resident, slowdown[len(slowdown)-1])
@@ -79,6 +87,7 @@ func Summarise(r Result) []Metric {
 		m.add("makespan", r.End-first, "s")
 		m.quantiles("run", "s", run)
 		m.quantiles("sojourn", "s", sojourn)
+		owners.report(&m)
 		m.quantiles("slowdown", "1", slowdown)
 		m.add("slowdown_jain", jain(slowdown), "1")
 	}
@@ -94,6 +103,7 @@ func Summarise(r Result) []Metric {
 		m.add("least_share", leastShare(r), "1")
 		m.add("kills", float64(kills), "pods")
 		m.add("evictions", float64(evictions), "pods")
+		m.add("lost_work", r.Lost, "core s")
 		m.add("most_pods_per_core", r.MostPerCore, "pods")
 		m.add("cpu_wait", r.Waited, "node s")
 		m.add("memory_overload", r.Overcommitted, "node s")

@@ -33,6 +33,8 @@ func positive(name string, value float64) error {
 type watched struct {
 	plain
 	latest  bool       // takes the newest scrape in place of the window, as with metrics-server for a source
+	poll    float64    // load-watcher's interval
+	refresh float64    // the plugin's
 	scrapes [][]scrape // a ring a node
 	count   int
 	polled  []view // at load-watcher
@@ -46,8 +48,13 @@ type watchingPolicy struct {
 	score func(m *machine, seen *view, pod int32) float64
 }
 
-func watching(c *Cluster, latest bool, score func(m *machine, seen *view, pod int32) float64) *watchingPolicy {
-	return &watchingPolicy{watch(c, latest), score}
+func watching(c *Cluster, latest bool, refresh float64, score func(m *machine, seen *view, pod int32) float64) (Policy, error) {
+	p := &watchingPolicy{watch(c, latest), score}
+	if refresh != 0 {
+		p.poll, p.refresh = refresh, refresh
+		return p, positive("Refresh", refresh)
+	}
+	return p, nil
 }
 
 func (p *watchingPolicy) Score(scores []float64, nodes []int, pod int) {
@@ -64,8 +71,8 @@ type view struct {
 
 type scrape struct{ cpu, memory float64 }
 
-// counter is a node's cumulative usage at a time.
-type counter struct{ at, busy, byteSeconds float64 }
+// counter is a node's cumulative usage at a time, and what of the CPU pods with work used.
+type counter struct{ at, busy, byteSeconds, pods float64 }
 
 // The nodes of the events that mean all nodes.
 const (
@@ -77,7 +84,7 @@ const (
 func watch(c *Cluster, latest bool) watched {
 	n := len(c.run.nodes)
 	return watched{
-		plain: plain{c.run}, latest: latest, scrapes: make([][]scrape, n),
+		plain: plain{c.run}, latest: latest, poll: watcherPoll, refresh: watcherRefresh, scrapes: make([][]scrape, n),
 		polled: make([]view, n), seen: make([]view, n), last: make([]counter, n),
 	}
 }
@@ -89,7 +96,7 @@ func (p *watched) start() {
 		kind   eventKind
 		node   int32
 		period float64
-	}{{measured, scrapeAll, watcherScrape}, {measured, pollAll, watcherPoll}, {published, refreshAll, watcherRefresh}} {
+	}{{measured, scrapeAll, watcherScrape}, {measured, pollAll, p.poll}, {published, refreshAll, p.refresh}} {
 		p.c.agenda.add(event{at: rng.Float64() * e.period, kind: e.kind, node: e.node})
 	}
 }
@@ -101,10 +108,10 @@ func (p *watched) handle(e event) {
 		period = watcherScrape
 		p.scrape()
 	case pollAll:
-		period = watcherPoll
-		p.poll()
+		period = p.poll
+		p.average()
 	case refreshAll:
-		period = watcherRefresh
+		period = p.refresh
 		copy(p.seen, p.polled)
 	}
 	p.c.agenda.add(event{at: p.c.now + period, kind: e.kind, node: e.node})
@@ -131,11 +138,11 @@ func (p *watched) scrape() {
 
 func (m *machine) counter(now float64) counter {
 	t := m.model.Totals()
-	return counter{at: now, busy: t.Busy, byteSeconds: t.ByteSeconds}
+	return counter{now, t.Busy, t.ByteSeconds, t.Pods}
 }
 
-// poll averages over the window.
-func (p *watched) poll() {
+// average averages over the window.
+func (p *watched) average() {
 	for i, ring := range p.scrapes {
 		if len(ring) == 0 {
 			continue
@@ -161,8 +168,8 @@ func (p *watched) poll() {
 	}
 }
 
-// The telemetry of LoadAware, in seconds: each node reports the mean usage over a window,
-// or over less of a younger node or pod, its own and that of its pods.
+// The telemetry of LoadAware by default, in seconds: each node reports the mean usage over a
+// window, or over less of a younger node or pod, its own and that of its pods.
 const (
 	koordletInterval = 60
 	koordletWindow   = 300
@@ -170,16 +177,18 @@ const (
 
 // koordlets are those of all nodes.
 type koordlets struct {
-	c    *cluster
-	past [][]counter
-	seen []koordView
-	pods []podView
+	c        *cluster
+	interval float64
+	past     [][]counter
+	seen     []koordView
+	pods     []podView
 }
 
-// koordView is a node's newest report.
+// koordView is a node's newest report. system is what is used outside of pods, others what is
+// used by pods that were there from the start.
 type koordView struct {
-	at    float64
-	usage baseline.Resources
+	at                    float64
+	usage, system, others baseline.Resources
 }
 
 // podView is what the report made at the given time said of a pod.
@@ -188,15 +197,15 @@ type podView struct {
 	usage baseline.Resources
 }
 
-func newKoordlets(c *cluster) *koordlets {
-	return &koordlets{c: c, past: make([][]counter, len(c.nodes)), seen: make([]koordView, len(c.nodes)), pods: make([]podView, len(c.pods))}
+func newKoordlets(c *cluster, interval float64) *koordlets {
+	return &koordlets{c: c, interval: interval, past: make([][]counter, len(c.nodes)), seen: make([]koordView, len(c.nodes)), pods: make([]podView, len(c.pods))}
 }
 
 // begin draws each node's phase; a node without any report yet is taken as idle.
 func (k *koordlets) begin() {
 	rng := rand.New(rand.NewPCG(k.c.Seed, streamPhases))
 	for i := range k.c.nodes {
-		k.c.agenda.add(event{at: rng.Float64() * koordletInterval, kind: measured, node: int32(i)})
+		k.c.agenda.add(event{at: rng.Float64() * k.interval, kind: measured, node: int32(i)})
 	}
 }
 
@@ -216,8 +225,18 @@ func (k *koordlets) report(e event) {
 	v := koordView{at: k.c.now}
 	if span := now.at - first.at; span > 0 {
 		v.usage = baseline.Resources{CPU: (now.busy - first.busy) / span, Memory: (now.byteSeconds - first.byteSeconds) / span}
+		v.system.CPU = (now.busy - now.pods - first.busy + first.pods) / span
 	}
+	v.system.Memory = m.model.Memory()
 	for _, pod := range m.assigned {
+		usage, _ := m.model.Usage(node.PodID(pod))
+		v.system.Memory -= usage.Memory
+		if p := &k.c.pods[pod]; p.On > 0 {
+			v.others.Memory += usage.Memory
+			if p.Server.Rate == 0 { // what servers use is the system's in the counters
+				v.others.CPU += usage.CPU / k.c.now
+			}
+		}
 		done, ok := m.model.Progress(node.PodID(pod))
 		ran := k.c.now - k.c.Warmup - k.c.records[pod].Running
 		if ok && k.c.records[pod].Running >= 0 && ran > 0 {
@@ -225,7 +244,7 @@ func (k *koordlets) report(e event) {
 		}
 	}
 	k.seen[e.node] = v
-	k.c.agenda.add(event{at: k.c.now + koordletInterval, kind: measured, node: e.node})
+	k.c.agenda.add(event{at: k.c.now + k.interval, kind: measured, node: e.node})
 }
 
 // podUsage is what a pod holds, and the cores that it had in the mean so far where requests

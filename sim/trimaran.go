@@ -9,12 +9,15 @@ type TargetLoadPacking struct {
 	Target float64
 	// Latest takes the newest scrape, and no deviation, in place of load-watcher's window.
 	Latest bool
+	// Refresh is the time in seconds from one reading to the next, both at load-watcher and
+	// at the plugin; default their own, a minute and half a minute.
+	Refresh float64
 }
 
 // Start implements Scheduler.
 func (o TargetLoadPacking) Start(c *Cluster) (Policy, error) {
 	setDefault(&o.Target, baseline.TargetUtilisation)
-	return watching(c, o.Latest, func(m *machine, seen *view, pod int32) float64 {
+	return watching(c, o.Latest, o.Refresh, func(m *machine, seen *view, pod int32) float64 {
 		expected := seen.cpu.Mean + c.run.predictedCPU(pod)
 		for _, other := range m.assigned {
 			if bound := c.run.records[other].Bound + c.run.Warmup; bound > seen.at || seen.at-bound < inFlightSpan {
@@ -22,7 +25,7 @@ func (o TargetLoadPacking) Start(c *Cluster) (Policy, error) {
 			}
 		}
 		return float64(baseline.TargetLoadPacking(expected, m.capacity.CPU, o.Target))
-	}), nil
+	})
 }
 
 // inFlightSpan is how long TargetLoadPacking adds its guess for a pod to a
@@ -36,28 +39,29 @@ func (s *cluster) predictedCPU(pod int32) float64 {
 // LoadVariationRiskBalancing is Trimaran's plugin of that name beside
 // kube-scheduler's scores, which it leaves as they are.
 type LoadVariationRiskBalancing struct {
-	// Latest takes the newest scrape, and no deviation, in place of load-watcher's window.
-	Latest bool
+	// Latest and Refresh are those of TargetLoadPacking.
+	Latest  bool
+	Refresh float64
 }
 
 // Start implements Scheduler.
 func (o LoadVariationRiskBalancing) Start(c *Cluster) (Policy, error) {
-	return watching(c, o.Latest, func(m *machine, seen *view, pod int32) float64 {
+	return watching(c, o.Latest, o.Refresh, func(m *machine, seen *view, pod int32) float64 {
 		score := baseline.LoadVariationRiskBalancing{}.Score(seen.cpu, seen.memory, c.run.pods[pod].request(), m.allocatable)
 		return c.run.defaultScore(m, pod) + float64(score)
-	}), nil
+	})
 }
 
 // LowRiskOverCommitment is Trimaran's plugin of that name beside kube-scheduler's
 // scores, which it leaves as they are.
 type LowRiskOverCommitment struct {
-	// Latest takes the newest scrape, and no deviation, in place of load-watcher's window.
+	// Latest is that of TargetLoadPacking.
 	Latest bool
 }
 
 // Start implements Scheduler.
 func (o LowRiskOverCommitment) Start(c *Cluster) (Policy, error) {
-	return watching(c, o.Latest, func(m *machine, seen *view, pod int32) float64 {
+	return watching(c, o.Latest, 0, func(m *machine, seen *view, pod int32) float64 {
 		own := c.run.defaultScore(m, pod)
 		request, limit := c.run.pods[pod].request(), c.run.pods[pod].Limit
 		if none := (baseline.Resources{}); request == none && limit == none {
@@ -66,7 +70,7 @@ func (o LowRiskOverCommitment) Start(c *Cluster) (Policy, error) {
 		without := declared(m.requested, m.limits)
 		with := declared(m.requested.Plus(request), m.limits.Plus(limit.Max(request)))
 		return own + float64(baseline.LowRiskOverCommitment(seen.cpu, seen.memory, without, with, m.allocatable))
-	}), nil
+	})
 }
 
 func declared(request, limit baseline.Resources) [2]baseline.Declared {

@@ -1,95 +1,60 @@
-// Simscheduler compares a scheduler of its own with kube-scheduler's default in the
-// simulator. Its scheduler measures each node once a second and refuses those that
-// are busy: a few lines that a paper's algorithm would stand in for.
-//
-//	go run ./examples/simscheduler
+// Simscheduler compares a scheduler of its own, join the shortest queue, with the built-in ones
+// in the simulator: the same experiments, tables and report (go run ./examples/simscheduler).
 package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
+	"log"
 	"os"
 
 	"github.com/spazio-scheduler/spazio/sim"
-	"github.com/spazio-scheduler/spazio/sim/workload"
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/comparison"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// Threshold refuses nodes that used more than a share of their cores in the last
-// second, or took a pod in it, and spreads pods over the others by use.
-type Threshold struct{ Share float64 }
+// shortestQueue places each pod on the node with the fewest pods a core.
+type shortestQueue struct{}
 
-// Start implements sim.Scheduler.
-func (t Threshold) Start(c *sim.Cluster) (sim.Policy, error) {
-	p := &policy{Cluster: c, share: t.Share, nodes: make([]state, c.Nodes())}
-	c.Every(1, 1, p.measure)
-	return p, nil
-}
+func (shortestQueue) Start(c *sim.Cluster) (sim.Policy, error) { return policy{c}, nil }
 
-type policy struct {
-	*sim.Cluster
-	share float64
-	nodes []state
-}
+type policy struct{ *sim.Cluster }
 
-// state is what is known of a node.
-type state struct {
-	use    float64 // share of the cores in the last second
-	before float64 // core-seconds when it was measured
-	taken  int     // pods since then
-}
+func (policy) Admits(node, pod int) bool { return true }
 
-func (p *policy) measure() {
-	for i := range p.nodes {
-		used := p.Usage(i).CoreSeconds
-		p.nodes[i] = state{use: (used - p.nodes[i].before) / p.Capacity(i).CPU, before: used}
-	}
-	p.Wake()
-}
-
-// Admits implements sim.Policy.
-func (p *policy) Admits(node, _ int) bool {
-	return p.nodes[node].use < p.share && p.nodes[node].taken == 0
-}
-
-// Score implements sim.Policy.
-func (p *policy) Score(scores []float64, nodes []int, _ int) {
+func (p policy) Score(scores []float64, nodes []int, _ int) {
 	for i, n := range nodes {
-		scores[i] = -p.nodes[n].use
+		scores[i] = -float64(len(p.PodsTo(nil, n))) / p.Capacity(n).CPU
 	}
 }
 
-// Bound implements the simulator's callback.
-func (p *policy) Bound(node, _ int) { p.nodes[node].taken++ }
-
-func run(ctx context.Context, out io.Writer) error {
-	pods, err := workload.Batch(1, 200, 10, workload.Exponential)
+func run(ctx context.Context, out io.Writer, page string) error {
+	cases, _, err := experiment.Selection{Names: []string{"batch"}, Sweep: experiment.Sweep{Work: []float64{10}, Fleet: []string{"5x4"}}}.Cases()
 	if err != nil {
 		return err
 	}
-	for _, s := range []struct {
-		name      string
-		scheduler sim.Scheduler
-	}{{"default", sim.Default{}}, {"threshold", Threshold{.9}}, {"spazio", sim.Spazio{}}} {
-		r, err := sim.Run(ctx, sim.Config{Nodes: 5, Scheduler: s.scheduler, Seed: 1}, pods)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "%-10s", s.name)
-		for _, m := range sim.Summarise(r) {
-			switch m.Name {
-			case "makespan", "run_mean", "sojourn_mean":
-				fmt.Fprintf(out, "  %s %.1f s", m.Name, m.Value)
-			}
-		}
-		fmt.Fprintln(out)
+	o := experiment.Options{Seeds: []uint64{1, 2}, Own: map[string]sim.Scheduler{"shortest-queue": shortestQueue{}}}
+	rows, err := experiment.Run(ctx, cases, o)
+	if err != nil {
+		return err
 	}
-	return nil
+	to, err := report.NewPage(page, "My scheduler")
+	if err != nil {
+		return err
+	}
+	c := comparison.Comparison{Cases: cases, Rows: rows, Runs: comparison.Runs{Seeds: o.Seeds}}
+	c.Report(to, "simscheduler")
+	for _, t := range c.Tables(text.Terminal) {
+		err = errors.Join(err, t.WriteText(out, text.Terminal))
+	}
+	return errors.Join(err, to.Save(page))
 }
 
 func main() {
-	if err := run(context.Background(), os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	if err := run(context.Background(), os.Stdout, "simscheduler.html"); err != nil {
+		log.Fatal(err)
 	}
 }

@@ -241,3 +241,51 @@ func TestTargetOfAll(t *testing.T) {
 		t.Errorf("%d, want 100", got)
 	}
 }
+
+// Of four resources those are left out that the pod does not request.
+func TestLeastAllocatedBatch(t *testing.T) {
+	requested := baseline.Resources{CPU: 1, Memory: 4 * gi} // 75 and 75
+	batch := baseline.Resources{CPU: 2, Memory: 10 * gi}
+	for _, test := range []struct {
+		name      string
+		batch     baseline.Resources
+		requested baseline.Resources
+		want      int64
+	}{
+		{"all four", batch, baseline.Resources{CPU: 1, Memory: 9 * gi}, 52},                             // (75 + 75 + 50 + 10)/4
+		{"no batch memory", baseline.Resources{CPU: 2}, baseline.Resources{CPU: 2, Memory: 9 * gi}, 50}, // (75 + 75 + 0)/3
+		{"none", baseline.Resources{}, batch, 75},
+	} {
+		if got := baseline.LeastAllocatedBatch(machine, requested, test.batch, test.requested); got != test.want {
+			t.Errorf("%s: %d, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+func TestBatchAllocatable(t *testing.T) {
+	for _, test := range []struct {
+		name                             string
+		system, reserved, others, expect baseline.Resources
+	}{
+		{"idle", baseline.Resources{}, baseline.Resources{}, baseline.Resources{}, baseline.Resources{CPU: 2.4, Memory: 10.4 * gi}},
+		{"the larger of system and reserved", baseline.Resources{CPU: .4}, baseline.Resources{CPU: .2, Memory: gi}, baseline.Resources{CPU: 1}, baseline.Resources{CPU: 1, Memory: 9.4 * gi}},
+		{"full", baseline.Resources{CPU: 3}, baseline.Resources{}, baseline.Resources{Memory: 12 * gi}, baseline.Resources{}},
+	} {
+		got := baseline.BatchAllocatable(machine, test.system, test.reserved, test.others)
+		if math.Abs(got.CPU-test.expect.CPU) > 1e-9 || math.Abs(got.Memory-test.expect.Memory) > 1 {
+			t.Errorf("%s: %+v, want %+v", test.name, got, test.expect)
+		}
+	}
+}
+
+func TestLoadAwareThreshold(t *testing.T) {
+	l := baseline.LoadAware{CPUThreshold: .95}
+	for _, test := range []struct {
+		cpu  float64
+		fits bool
+	}{{3.8, true}, {3.81, true}, {3.83, false}} { // 95, 95.25 and 95.75 %
+		if got := l.Fits(baseline.Resources{CPU: test.cpu}, machine); got != test.fits {
+			t.Errorf("%g of 4 cores fit: %v", test.cpu, got)
+		}
+	}
+}

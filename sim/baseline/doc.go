@@ -5,7 +5,7 @@
 //     [MostAllocated] where it packs;
 //   - Trimaran's [TargetLoadPacking], [LoadVariationRiskBalancing],
 //     [LowRiskOverCommitment] and [Peaks] (kubernetes-sigs/scheduler-plugins);
-//   - Koordinator's [LoadAware].
+//   - Koordinator's [LoadAware] and its batch resources, [BatchAllocatable].
 //
 // The functions were written anew from the published formulas, not ported; what
 // they see, and how old that is, the caller decides. Scores are whole numbers

@@ -2,14 +2,20 @@ package baseline
 
 import "math"
 
-// LoadAware is Koordinator's plugin of that name, by its defaults.
-type LoadAware struct{}
+// LoadAware is Koordinator's plugin of that name. A zero field takes the plugin's default.
+type LoadAware struct {
+	// CPUThreshold is the expected usage of CPU, as a share of the node, above which a pod is
+	// refused; default .65.
+	CPUThreshold float64
+}
 
-// usageFactor is the share of a request that a pod is expected to use, usageThreshold the
-// expected usage, as a share of the node, above which it is refused.
-var (
-	usageFactor    = Resources{CPU: .85, Memory: .7}
-	usageThreshold = Resources{CPU: .65, Memory: .95}
+// usageFactor is the share of a request that a pod is expected to use, cpuThreshold and
+// memoryThreshold the expected usage, as shares of the node, above which it is refused.
+var usageFactor = Resources{CPU: .85, Memory: .7}
+
+const (
+	cpuThreshold    = .65
+	memoryThreshold = .95
 )
 
 // What LoadAware expects of a pod that requests nothing.
@@ -42,9 +48,12 @@ func loadAwareEstimate(request, limit, factor, otherwise, unit float64) float64 
 
 // Fits reports whether the usage expected with the pod stays within the
 // thresholds, in whole percent.
-func (LoadAware) Fits(expected, allocatable Resources) bool {
-	return percent(expected.CPU, allocatable.CPU) <= percent(usageThreshold.CPU, 1) &&
-		percent(expected.Memory, allocatable.Memory) <= percent(usageThreshold.Memory, 1)
+func (l LoadAware) Fits(expected, allocatable Resources) bool {
+	if l.CPUThreshold == 0 {
+		l.CPUThreshold = cpuThreshold
+	}
+	return percent(expected.CPU, allocatable.CPU) <= percent(l.CPUThreshold, 1) &&
+		percent(expected.Memory, allocatable.Memory) <= percent(memoryThreshold, 1)
 }
 
 func percent(x, of float64) float64 {
@@ -58,4 +67,18 @@ func percent(x, of float64) float64 {
 // rounded down and 0 where expected exceeds alloc.
 func (LoadAware) Score(expected, allocatable Resources) int64 {
 	return LeastAllocated(allocatable, expected)
+}
+
+// reclaimed is the share of a node that batch and other pods may use together.
+var reclaimed = Resources{CPU: .6, Memory: .65}
+
+// BatchAllocatable is what Koordinator lets batch pods request of a node, by its defaults:
+//
+//	capacity·(.6 of the CPU, .65 of the memory) − max(system, reserved) − others
+//
+// and no less than 0. system is what is used outside of pods, reserved what the kubelet keeps
+// for that, and others what pods use that are no batch pods.
+func BatchAllocatable(capacity, system, reserved, others Resources) Resources {
+	most := Resources{capacity.CPU * reclaimed.CPU, capacity.Memory * reclaimed.Memory}
+	return most.Minus(system.Max(reserved)).Minus(others).Max(Resources{})
 }

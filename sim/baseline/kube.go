@@ -33,7 +33,14 @@ const rounding = 1e-6
 // resources of 100·(alloc − req)/alloc, each rounded down and 0 where req exceeds
 // alloc. requested includes the pod, all pods taken NonZero.
 func LeastAllocated(allocatable, requested Resources) int64 {
-	return meanScore(allocatable, requested, unallocated)
+	return meanScore(unallocated, allocatable, requested)
+}
+
+// LeastAllocatedBatch is LeastAllocated over four resources, as Koordinator configures it:
+// those of a node and its batch resources, see [BatchAllocatable]. A batch resource that the
+// pod does not request has a batch of 0 and is left out.
+func LeastAllocatedBatch(allocatable, requested, batch, batchRequested Resources) int64 {
+	return meanScore(unallocated, allocatable, requested, batch, batchRequested)
 }
 
 func unallocated(allocatable, requested int64) int64 {
@@ -47,26 +54,32 @@ func unallocated(allocatable, requested int64) int64 {
 // the resources of 100·req/alloc, each rounded down and 100 where req exceeds alloc.
 // requested includes the pod, all pods taken NonZero.
 func MostAllocated(allocatable, requested Resources) int64 {
-	return meanScore(allocatable, requested, allocated)
+	return meanScore(allocated, allocatable, requested)
 }
 
 func allocated(allocatable, requested int64) int64 {
 	return min(requested, allocatable) * maxScore / allocatable
 }
 
-// meanScore is the mean over the resources that there are, rounded down.
-func meanScore(allocatable, requested Resources, score func(allocatable, requested int64) int64) int64 {
-	allocCPU, allocMemory := allocatable.units()
-	cpu, memory := requested.units()
-	switch {
-	case allocCPU <= 0 && allocMemory <= 0:
-		return 0
-	case allocCPU <= 0:
-		return score(allocMemory, memory)
-	case allocMemory <= 0:
-		return score(allocCPU, cpu)
+// meanScore is the mean over the resources that there are, rounded down, of pairs of what can
+// be requested and what is.
+func meanScore(score func(allocatable, requested int64) int64, amounts ...Resources) int64 {
+	sum, n := int64(0), int64(0)
+	add := func(allocatable, requested int64) {
+		if allocatable > 0 {
+			sum, n = sum+score(allocatable, requested), n+1
+		}
 	}
-	return (score(allocCPU, cpu) + score(allocMemory, memory)) / 2
+	for i := 0; i < len(amounts); i += 2 {
+		allocCPU, allocMemory := amounts[i].units()
+		cpu, memory := amounts[i+1].units()
+		add(allocCPU, cpu)
+		add(allocMemory, memory)
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / n
 }
 
 // BalancedAllocation is NodeResourcesBalancedAllocation's score of how a

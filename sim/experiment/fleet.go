@@ -58,7 +58,7 @@ func (p *Params) complete(e Experiment) error {
 		orElse(&p.Cores, 4)
 	}
 	orElse(&p.Pods, e.defaults.Pods)
-	orElse(&p.Pods, int(e.perCore*p.cores()))
+	orElse(&p.Pods, int(math.Round(e.perCore*p.cores())))
 	return nil
 }
 

@@ -38,22 +38,28 @@ func Keep(file io.ReadWriter, build string) (*kept, error) {
 		return nil, err
 	}
 	k := &kept{to: file, rows: map[string][]Row{}}
-	lines := bytes.Split(text, []byte("\n"))
-	for i, line := range lines {
+	header, err := json.Marshal(keptLine{Build: build})
+	if err != nil {
+		return nil, err
+	}
+	named := false // the build, by the first whole line; its own may have been cut off before
+	for line := range bytes.Lines(text) {
 		var l keptLine
-		whole := json.Unmarshal(line, &l) == nil
 		switch {
-		case i == 0 && len(text) > 0 && l.Build != build:
+		case json.Unmarshal(line, &l) != nil && (named || bytes.HasPrefix(header, bytes.TrimSuffix(line, []byte("\n")))):
+		case !named && l.Build != build:
 			return nil, fmt.Errorf("%w: %q, this is %q", ErrOtherBuild, l.Build, build)
-		case whole && len(l.Rows) > 0:
+		case len(l.Rows) > 0:
 			k.rows[l.Run] = l.Rows
+		default:
+			named = true
 		}
 	}
-	switch {
-	case len(text) == 0:
-		k.write(keptLine{Build: build})
-	case text[len(text)-1] != '\n':
+	if len(text) > 0 && text[len(text)-1] != '\n' {
 		_, k.err = file.Write([]byte("\n"))
+	}
+	if !named {
+		k.write(keptLine{Build: build})
 	}
 	return k, k.err
 }

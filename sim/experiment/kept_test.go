@@ -78,6 +78,33 @@ func TestKeptRunsAreNotMadeAgain(t *testing.T) {
 	}
 }
 
+// A file is taken up again wherever its writing was cut off, and one that is no such file is not
+// touched.
+func TestKeptFileIsCutAnywhere(t *testing.T) {
+	b1 := cases(t, "b1", experiment.Params{Nodes: 1, Pods: 4}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}})
+	o := experiment.Options{Schedulers: []string{experiment.Default, "lower-bound"}, Seeds: []uint64{1}}
+	whole := opened("")
+	want := kept(t, whole, b1, o)
+	for cut := range len(whole.String()) {
+		if cut > 40 && cut%97 != 0 {
+			continue
+		}
+		again := opened(whole.String()[:cut])
+		if diff := cmp.Diff(want, kept(t, again, b1, o)); diff != "" {
+			t.Fatalf("cut after %d bytes (-want +got):\n%s", cut, diff)
+		}
+		if diff := cmp.Diff(want, kept(t, opened(again.String()), b1, o)); diff != "" {
+			t.Fatalf("cut after %d bytes, and once more (-want +got):\n%s", cut, diff)
+		}
+	}
+	for _, text := range []string{"notes\n", "{}", "1,2,3\n4,5,6\n"} {
+		other := opened(text)
+		if _, err := experiment.Keep(other, "a build"); !errors.Is(err, experiment.ErrOtherBuild) || other.String() != text {
+			t.Errorf("%q: error %v, now %q", text, err, other.String())
+		}
+	}
+}
+
 // What ran under another name gives the same rows as if it ran again: Observe has
 // every run made.
 func TestRunsAlikeAreMadeOnce(t *testing.T) {

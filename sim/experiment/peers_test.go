@@ -119,19 +119,22 @@ func TestEveryPeerIsPluggedIn(t *testing.T) {
 	watcher := []expected{of("hidden", none), of("swapped", none)}
 	newest := []expected{of("hidden", none), of("swapped", all)}
 	peers := map[string][]expected{
-		experiment.Default:       {of("hidden", chance), of("requested", none)},
-		"target-load-packing":    append(watcher, of("requested", some)), // in the place of kube-scheduler's scores
-		"target-load-packing-ms": append(newest, of("requested", some)),
-		"load-variation":         append(watcher, of("requested", none), of("limited", chance)), // beside them
-		"load-variation-ms":      append(newest, of("requested", none), of("limited", chance)),
-		"low-risk":               append(watcher, of("requested", none), of("limited", none)),
-		"low-risk-ms":            append(newest, of("requested", none), of("limited", none)),
-		"load-aware":             {of("hidden", none), of("requested", none)},
-		"round-robin":            {of("hidden", [2]int{10, 10}), of("requested", [2]int{10, 10})},
-		"two-choices":            {of("hidden", none), of("swapped", all)},
-		"coin":                   {of("hidden", chance), of("requested", chance)},
-		experiment.Pronto:        {of("peaks", none), of("hidden", chance), of("requested", few)}, // blind to a load that lasts
-		experiment.Spazio:        {of("hidden", none), of("swapped", all)},
+		experiment.Default:          {of("hidden", chance), of("requested", none)},
+		"target-load-packing":       append(watcher, of("requested", some)), // in the place of kube-scheduler's scores
+		"target-load-packing-ms":    append(newest, of("requested", some)),
+		"load-variation":            append(watcher, of("requested", none), of("limited", chance)), // beside them
+		"load-variation-ms":         append(newest, of("requested", none), of("limited", chance)),
+		"target-load-packing-tuned": append(newest, of("requested", some)),
+		"load-variation-tuned":      append(newest, of("requested", none), of("limited", chance)),
+		"load-aware-tuned":          {of("hidden", none), of("requested", none)},
+		"low-risk":                  append(watcher, of("requested", none), of("limited", none)),
+		"low-risk-ms":               append(newest, of("requested", none), of("limited", none)),
+		"load-aware":                {of("hidden", none), of("requested", none)},
+		"round-robin":               {of("hidden", [2]int{10, 10}), of("requested", [2]int{10, 10})},
+		"two-choices":               {of("hidden", none), of("swapped", all)},
+		"coin":                      {of("hidden", chance), of("requested", chance)},
+		experiment.Pronto:           {of("peaks", none), of("hidden", chance), of("requested", few)}, // blind to a load that lasts
+		experiment.Spazio:           {of("hidden", none), of("swapped", all)},
 	}
 	seeds := uint64(3)
 	if testing.Short() {
@@ -166,7 +169,7 @@ var elsewhere = map[string]bool{
 	// TestProntoDiffersFromAll
 	experiment.ProntoCoin: true,
 	// TestRequestsAreDeclared
-	"requests-right": true, "requests-p98": true, "requests-wrong": true,
+	"requests-right": true, "requests-p98": true, "requests-wrong": true, "limit-range": true, "kueue": true, "batch-resources": true,
 	// TestWhoEvicts
 	"spazio-no-relief": true, "low-node-load": true, "low-node-load-deviation": true, "low-node-utilization": true, "low-node-utilization-deviation": true,
 	// TestSourcesDiffer
@@ -284,6 +287,15 @@ func TestRequestsAreDeclared(t *testing.T) {
 	}
 	if right, p98 := rows("b4", "requests-right"), rows("b4", "requests-p98"); right["kills"] != 0 || p98["makespan"] <= right["makespan"] {
 		t.Errorf("pods that differ: %g kills and %g s with the right requests, %g s with the owners'", right["kills"], right["makespan"], p98["makespan"])
+	}
+	if mean, right := rows("b4", "limit-range")["most_pods_per_core"], rows("b4", "requests-right")["most_pods_per_core"]; mean >= right {
+		t.Errorf("the mean: %g pods a core at most, %g with the right requests", mean, right)
+	}
+	if got := rows("b1", "kueue")["most_pods_per_core"]; got != 1 {
+		t.Errorf("behind a queue: %g pods a core at most, want one", got)
+	}
+	if got := rows("b1", "batch-resources")["most_pods_per_core"]; got != .5 { // 4 of 8 cores are within 60 %
+		t.Errorf("batch resources: %g pods a core at most, want a half", got)
 	}
 	wrong, none := rows("b1", "requests-wrong"), rows("b1", experiment.Default)
 	if wrong["most_pods_per_core"] <= 1 || wrong["makespan"] == none["makespan"] {

@@ -143,8 +143,11 @@ const mostRolledOut = .9
 // days of so many seconds are those of profiles-daily.
 const days, daySeconds = 4, 400
 
-// on19 are the thesis's nodes.
-var on19 = []string{"19x4"}
+// on19 are the thesis's nodes, and fleets of larger ones.
+var on19 = []string{"19x4", medium, large, mixed}
+
+// unlikePerCore is how many pods a core a batch of unlike workloads has.
+const unlikePerCore = 2000. / 76
 
 // counting has Spazio count by profiles.
 var counting = sim.Spazio{Profiles: sim.Profiles{On: true}}
@@ -164,8 +167,8 @@ var profiles = []Experiment{
 	},
 	{
 		Name: "profiles-unlike", alias: "p2", Title: "A batch of twenty workloads that have little in common",
-		Question: "2,000 pods of 20 s, a twentieth of a core to one and 0.3 to 30 % of a node's memory, alike within a fifth in a workload, and none declares anything: who packs them?",
-		defaults: Params{Pods: 2000, mixed: true, spazio: counting}, schedulers: profiledField(),
+		Question: "Twenty-six pods a core of 20 s, a twentieth of a core to one and 0.3 to 30 % of a node's memory, alike within a fifth in a workload, and none declares anything: who packs them?",
+		defaults: Params{mixed: true, spazio: counting}, perCore: unlikePerCore, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, Law: workload.Laws(), Fleet: on19},
 		build: unlike(workload.Workloads{}),
 	},
@@ -179,14 +182,14 @@ var profiles = []Experiment{
 	{
 		Name: "profiles-wrong", alias: "p4", Title: "Profiles that are wrong, until measured",
 		Question: "What is known of all workloads at first is three tenths or three times what they take, or in the middle of arrivals a rollout doubles their memory: what does it cost?",
-		defaults: Params{Pods: 2000, Duration: 400, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: profiledField(),
+		defaults: Params{Duration: 400, Law: workload.Equal, mixed: true, spazio: counting}, perCore: unlikePerCore, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, belief: []belief{"x0.3", "x3", rollout}, Fleet: on19},
 		build: unlike(workload.Workloads{}),
 	},
 	{
 		Name: "profiles-frozen", alias: "p5", Title: "Profiles that are wrong and stay so",
-		Question:   "The profiler says a tenth, half or three times what pods take and never learns: does the scheduler notice?",
-		defaults:   Params{Pods: 2000, Law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Frozen: true}}},
+		Question: "The profiler says a tenth, half or three times what pods take and never learns: does the scheduler notice?",
+		defaults: Params{Law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Frozen: true}}}, perCore: unlikePerCore,
 		schedulers: []string{Spazio, pooled, Default, centralQueue, lowerBound},
 		sweep:      Sweep{Work: []float64{20}, belief: []belief{"x0.1", "x0.5", "x3"}, Fleet: on19},
 		build:      unlike(workload.Workloads{}),
@@ -212,7 +215,7 @@ var profiles = []Experiment{
 	{
 		Name: "profiles-one-off", alias: "p8", Title: "One-off pods",
 		Question: "The batch of profiles-unlike, but no name repeats: what do profiles cost where they can know nothing?",
-		defaults: Params{Pods: 2000, mixed: true, spazio: counting}, schedulers: profiledField(),
+		defaults: Params{mixed: true, spazio: counting}, perCore: unlikePerCore, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, Law: workload.Laws(), Fleet: on19},
 		build: unlike(workload.Workloads{OneOff: true}),
 	},

@@ -2,9 +2,13 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
@@ -21,8 +25,10 @@ type Row struct {
 
 // Options of Run.
 type Options struct {
-	// Schedulers by name; empty takes those of each experiment, mostly Field.
+	// Schedulers by name; empty takes those of each experiment, mostly Field, and those of Own.
 	Schedulers []string
+	// Own are schedulers besides, by names that none of Schedulers has.
+	Own map[string]sim.Scheduler
 	// Seeds, at least one.
 	Seeds []uint64
 	// Workers run at a time, at least 1.
@@ -41,8 +47,12 @@ type Options struct {
 type task struct {
 	kase      Case
 	scheduler string
+	own       sim.Scheduler // nil for one that is known by its name
 	seed      uint64
 }
+
+// ErrOwn refuses a scheduler of one's own that is nil, or whose name another has.
+var ErrOwn = errors.New("must be a scheduler under a name that Schedulers does not have")
 
 // Run runs every case under every scheduler with every seed. The first error
 // ends it; otherwise the rows depend on the arguments alone, not on Workers. It
@@ -104,6 +114,12 @@ func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
 
 func plan(cases []Case, o Options) ([]task, error) {
 	var tasks []task
+	own := slices.Sorted(maps.Keys(o.Own))
+	for _, name := range own {
+		if _, err := byName(name); err == nil || name == Idle || o.Own[name] == nil {
+			return nil, &field.Error{Package: "experiment", Field: "Own", Value: name, Err: ErrOwn}
+		}
+	}
 	for _, c := range cases {
 		names := o.Schedulers
 		if len(names) == 0 {
@@ -112,6 +128,9 @@ func plan(cases []Case, o Options) ([]task, error) {
 		if len(names) == 0 {
 			names = Field()
 		}
+		if len(o.Schedulers) == 0 {
+			names = slices.Concat(names, own)
+		}
 		if c.Experiment.idle {
 			names = append(append([]string{}, names...), Idle)
 		}
@@ -119,13 +138,13 @@ func plan(cases []Case, o Options) ([]task, error) {
 			if name == centralQueue && c.Experiment.partial {
 				continue
 			}
-			if name != Idle {
+			if name != Idle && o.Own[name] == nil {
 				if _, err := byName(name); err != nil {
 					return nil, err
 				}
 			}
 			for _, seed := range o.Seeds {
-				tasks = append(tasks, task{c, name, seed})
+				tasks = append(tasks, task{c, name, o.Own[name], seed})
 			}
 		}
 	}
@@ -215,9 +234,11 @@ func (t task) observe(o Options, ended *outcome) {
 
 // place makes the scheduler of the run, if it is one that places pods.
 func (t task) place(c *sim.Config) (err error) {
-	switch t.scheduler {
-	case lowerBound, centralQueue:
-	case Idle:
+	switch {
+	case t.own != nil:
+		c.Scheduler = t.own
+	case t.scheduler == lowerBound || t.scheduler == centralQueue:
+	case t.scheduler == Idle:
 		c.Scheduler = sim.Default{}
 	default:
 		c.Scheduler, err = SchedulerOf(t.scheduler, t.kase.Params)

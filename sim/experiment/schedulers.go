@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -17,6 +18,11 @@ const (
 	// requestsRight is Default where every pod's owner knows what it needs.
 	requestsRight = "requests-right"
 	requestsP98   = "requests-p98"
+	// limitRange is Default where all pods request the same, batchResources where Koordinator
+	// counts correct requests.
+	limitRange     = "limit-range"
+	kueue          = "kueue"
+	batchResources = "batch-resources"
 	// Pronto is the thesis's point of departure, ProntoCoin what its rejections are worth.
 	Pronto        = "pronto"
 	ProntoCoin    = "pronto-coin"
@@ -45,13 +51,25 @@ var schedulers = []namedScheduler{
 	{requestsRight, "the default profile, where each pod requests what it needs", kube},
 	{requestsP98, "the default profile, where each pod requests the 98th percentile of its owner's pods", kube},
 	{requestsWrong, "the default profile, where pods request nothing, thrice or a third of what they use", kube},
+	{limitRange, "the default profile, where pods that request nothing request what all pods need in the mean", kube},
+	{kueue, "the same as requests-right behind a queue, Kueue's, whose quota is what nodes have", func(Params) sim.Scheduler { return sim.Kueue{} }},
 	{"target-load-packing", "Trimaran's TargetLoadPacking, on load-watcher", func(Params) sim.Scheduler { return sim.TargetLoadPacking{} }},
 	{"target-load-packing-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.TargetLoadPacking{Latest: true} }},
+	{"target-load-packing-tuned", "the same every 15 s, with a target of 80 %", func(Params) sim.Scheduler {
+		return sim.TargetLoadPacking{Latest: true, Refresh: 15, Target: 80}
+	}},
 	{"load-variation", "Trimaran's LoadVariationRiskBalancing, on load-watcher", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{} }},
 	{"load-variation-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{Latest: true} }},
+	{"load-variation-tuned", "the same every 15 s", func(Params) sim.Scheduler {
+		return sim.LoadVariationRiskBalancing{Latest: true, Refresh: 15}
+	}},
 	{"low-risk", "Trimaran's LowRiskOverCommitment, on load-watcher", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{} }},
 	{"low-risk-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{Latest: true} }},
 	{"load-aware", "Koordinator's LoadAware", func(Params) sim.Scheduler { return sim.LoadAware{} }},
+	{"load-aware-tuned", "the same, refusing above 95 % of the CPU, with reports every 10 s", tunedLoadAware},
+	{batchResources, "Koordinator's batch resources, where each pod requests what it needs of them", func(Params) sim.Scheduler {
+		return sim.LoadAware{Batch: true}
+	}},
 	{"round-robin", "the next node that fits", func(Params) sim.Scheduler { return sim.RoundRobin{} }},
 	{"two-choices", "of two nodes drawn that which uses less, on metrics-server", func(Params) sim.Scheduler { return sim.TwoChoices{} }},
 	{"coin", "any node that fits", func(Params) sim.Scheduler { return sim.Coin{} }},
@@ -71,9 +89,19 @@ var declares = map[string]workload.Requests{
 	requestsRight: workload.RequestRight,
 	requestsP98:   workload.RequestP98,
 	requestsWrong: workload.RequestMixed,
+
+	limitRange:     workload.RequestMean,
+	kueue:          workload.RequestRight,
+	batchResources: workload.RequestRight,
 }
 
 func kube(Params) sim.Scheduler { return sim.Default{} }
+
+// tunedLoadAware was chosen on seeds for tuning. Shorter windows than Koordinator's 300 s gain
+// nothing.
+func tunedLoadAware(Params) sim.Scheduler {
+	return sim.LoadAware{Plugin: baseline.LoadAware{CPUThreshold: .95}, Interval: 10}
+}
 
 // Schedulers lists all; after the variants of the source and what places no pods come
 // those of the experiments on profiles, on energy and on relief.
@@ -81,7 +109,8 @@ func Schedulers() []namedScheduler {
 	return slices.Concat(schedulers, profiled, recommenders(), powered, relieving)
 }
 
-// Field is what experiments compare by default: all but variants.
+// Field is what experiments compare by default: all but variants, and of the other groups' those
+// that operators have.
 func Field() []string {
 	var names []string
 	for _, s := range schedulers {
@@ -89,7 +118,7 @@ func Field() []string {
 			names = append(names, s.Name)
 		}
 	}
-	return names
+	return append(names, mostAllocated, recommender+"vpa", recommenderOnline+"vpa")
 }
 
 // Leading are the schedulers that answer an experiment's question: this one, what
@@ -97,7 +126,7 @@ func Field() []string {
 // rest of Field are variants of them.
 func Leading() []string {
 	return []string{
-		Spazio, Default, requestsRight,
+		Spazio, Default, requestsRight, limitRange,
 		"target-load-packing", "load-aware", "two-choices",
 		centralQueue, lowerBound,
 	}

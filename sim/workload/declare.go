@@ -14,7 +14,8 @@ type Requests string
 // What pods declare: nothing, three times the CPU that they use, a third of it, or one
 // of these by chance. Right is each pod's true need of CPU and memory, which a perfect
 // owner would write; P98 is the 98th percentile of the needs of its owner's pods, as a
-// recommender has it.
+// recommender has it. Mean is the mean of the needs of all pods, which a LimitRange has pods
+// request that request nothing.
 const (
 	RequestNone  Requests = "none"
 	requestOver  Requests = "over"
@@ -22,6 +23,7 @@ const (
 	RequestMixed Requests = "mixed"
 	RequestRight Requests = "right"
 	RequestP98   Requests = "p98"
+	RequestMean  Requests = "mean"
 	// RequestServers has servers alone declare, a core each.
 	RequestServers Requests = "servers"
 	// RequestPlanned leaves what the pods of a trace declare.
@@ -42,7 +44,7 @@ const serverRequest = 1
 // declare for RequestServers, those of services for RequestRight and RequestP98, too. Where some declare, those that do not have next to no
 // weight on a full node, as Kubernetes gives them.
 func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) ([]sim.Pod, error) {
-	needs := percentiles(pods)
+	needs, mean := percentiles(pods), meanNeed(pods)
 	choices := newStreams(seed).choices
 	kinds := []Requests{RequestNone, requestOver, requestUnder}
 	out := make([]sim.Pod, len(pods))
@@ -75,13 +77,34 @@ func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) (
 		case RequestP98:
 			p.Request, p.Weight = needs[p.Workload], 0
 		case RequestPlanned:
+		case RequestMean:
+			setDefault(&p.Request.CPU, mean.CPU)
+			setDefault(&p.Request.Memory, mean.Memory)
+			p.Weight = 0
 		default:
-			return nil, refuse("requests", r, "none, over, under, mixed, right, p98, servers or planned")
+			return nil, refuse("requests", r, "none, over, under, mixed, right, p98, mean, servers or planned")
 		}
 		p.Request = baseline.Resources{CPU: min(p.Request.CPU, most.CPU), Memory: min(p.Request.Memory, most.Memory)}
 		out[i] = p
 	}
 	return out, nil
+}
+
+// meanNeed is the mean of the pods' needs, servers left out, in whole thousandths of a core and
+// whole bytes, the next above.
+func meanNeed(pods []sim.Pod) baseline.Resources {
+	var sum baseline.Resources
+	n := 0.
+	for _, p := range pods {
+		if p.Server.Rate == 0 {
+			sum = sum.Plus(p.Need())
+			n++
+		}
+	}
+	if n == 0 {
+		return sum
+	}
+	return baseline.Resources{CPU: math.Ceil(1000*sum.CPU/n) / 1000, Memory: math.Ceil(sum.Memory / n)}
 }
 
 // percentiles are those of the needs of each owner's pods, by nearest rank.

@@ -84,7 +84,7 @@ func TestMixed(t *testing.T) {
 
 var machine = baseline.Resources{CPU: 4, Memory: 1000}
 
-// Right is each pod's own need, P98 that of the owner's pods but for one in fifty; none
+// Right is each pod's own need, P98 that of the owner's pods but for one in fifty, Mean that of all; none
 // asks for more than a node has, and servers are left alone.
 func TestDeclareNeeds(t *testing.T) {
 	server := sim.Pod{On: 1, Server: node.Server{Rate: 1, Work: 1}}
@@ -95,6 +95,8 @@ func TestDeclareNeeds(t *testing.T) {
 	for request, want := range map[workload.Requests][]baseline.Resources{
 		workload.RequestRight: {{CPU: 1}, {CPU: 4, Memory: 1000}, {CPU: .1}, {}, {CPU: .01, Memory: 100}},
 		workload.RequestP98:   {{CPU: 1}, {CPU: 4, Memory: 1000}, {CPU: 4, Memory: 1000}, {}, {CPU: .98, Memory: 98}},
+		// 59.6 cores and 7,050 bytes over 103 pods.
+		workload.RequestMean: {{CPU: .579, Memory: 69}, {CPU: .579, Memory: 69}, {CPU: .579, Memory: 69}, {}, {CPU: .579, Memory: 69}},
 	} {
 		declared, err := workload.Declare(1, pods, request, machine)
 		if err != nil {

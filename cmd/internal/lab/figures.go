@@ -81,11 +81,19 @@ func (f *figuresFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if f.data != "" {
 		params.Data = os.DirFS(f.data)
 	}
-	album, err := figures.Make(ctx, chosen, params, func(i int, of figures.Figure) {
-		fmt.Fprintf(stderr, "%d of %d figures: %s\n", i+1, len(chosen), of.ID)
-	})
-	if err != nil {
-		return err
+	var album figures.Album
+	for i, figure := range chosen {
+		fmt.Fprintf(stderr, "%d of %d figures: %s\n", i+1, len(chosen), figure.ID)
+		made, err := figures.Make(ctx, chosen[i:i+1], params)
+		if err != nil {
+			return err
+		}
+		if f.out != "" { // each when it is done, for the run may be broken off
+			if err := made.Save(f.out); err != nil {
+				return err
+			}
+		}
+		album = append(album, made...)
 	}
 	if f.out != "" {
 		if err := album.Save(f.out); err != nil {

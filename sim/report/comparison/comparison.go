@@ -68,7 +68,7 @@ func (c Comparison) Tables(width int) []text.Table {
 	for _, k := range c.Cases {
 		tables = append(tables, c.ofCase(k, lines, ratios, width)...)
 	}
-	return append(tables, present(c.targets(), c.losses(), c.findings())...)
+	return append(tables, present(c.headlines(), c.targets(), c.losses(), c.findings())...)
 }
 
 func (c Comparison) ofCase(k experiment.Case, lines, ratios []experiment.Line, width int) []text.Table {
@@ -108,6 +108,17 @@ func of(label string, lines []experiment.Line) (own []experiment.Line) {
 // present are the tables that have rows.
 func present(tables ...text.Table) []text.Table {
 	return slices.DeleteFunc(tables, func(t text.Table) bool { return len(t.Rows) == 0 })
+}
+
+func (c Comparison) headlines() text.Table {
+	t := text.Table{
+		Title:  "headlines of spazio: ratios that were declared before any run, and the p-values of no difference",
+		Header: []string{"experiment", "ratio", "measured", "p", "p by Holm"},
+	}
+	for _, h := range experiment.Headlines(c.Cases, c.Rows) {
+		t.Add(h.Experiment, h.Metric+"/"+h.Other, interval(h.Ratio), probability(h.P), probability(h.Adjusted))
+	}
+	return t
 }
 
 func (c Comparison) targets() text.Table {

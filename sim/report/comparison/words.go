@@ -13,7 +13,7 @@ import (
 // quantities are what metrics are of, where their names are short for it, and statistics what of
 // them, by the ends of the names.
 var (
-	quantities = map[string]string{"run": "run time", "sojourn": "sojourn time", "server": "response time of servers"}
+	quantities = map[string]string{"run": "run time", "sojourn": "sojourn time", "sojourn_owner": "sojourn time by owner", "sojourn_work": "sojourn time by core-second", "owner": "owners' sojourn over that alone", "server": "response time of servers"}
 	statistics = map[string]string{"mean": "mean ", "max": "longest ", "p50": "median ", "jain": "Jain's index of the "}
 )
 
@@ -122,6 +122,14 @@ func plusMinus(l experiment.Line) string {
 		return number(l.Mean)
 	}
 	return number(l.Mean) + " ±" + number((l.High-l.Low)/2)
+}
+
+// probability is a p-value, or a dash where nothing was tested.
+func probability(p float64) string {
+	if math.IsNaN(p) {
+		return "-"
+	}
+	return number(p)
 }
 
 func yes(holds bool) string {

@@ -23,14 +23,10 @@ type made struct {
 // Album are figures made. It is a plain value, safe for concurrent reading.
 type Album []made
 
-// Make makes the figures in order. progress, if not nil, is called before each
-// begins. The error is that of a figure, with its ID.
-func Make(ctx context.Context, chosen []Figure, p Params, progress func(i int, f Figure)) (Album, error) {
+// Make makes the figures in order. The error is that of a figure, with its ID.
+func Make(ctx context.Context, chosen []Figure, p Params) (Album, error) {
 	var album Album
-	for i, f := range chosen {
-		if progress != nil {
-			progress(i, f)
-		}
+	for _, f := range chosen {
 		result, err := f.Make(ctx, p)
 		if err != nil {
 			return nil, fmt.Errorf("figure %s: %w", f.ID, err)

@@ -4,7 +4,7 @@
 // and whether the claim holds.
 //
 //	chosen, err := figures.ByID("4.6", "4.7")
-//	album, err := figures.Make(ctx, chosen, figures.Params{Seed: 1}, nil)
+//	album, err := figures.Make(ctx, chosen, figures.Params{Seed: 1})
 //	err = album.Save("figures")
 //
 // # Adding a figure

@@ -32,7 +32,7 @@ func chosen() (some []Figure) {
 // saved makes the chosen figures and saves them.
 func saved(t *testing.T, dir string) Album {
 	t.Helper()
-	album, err := Make(t.Context(), chosen(), Params{Seed: 1, Seeds: 1}, nil)
+	album, err := Make(t.Context(), chosen(), Params{Seed: 1, Seeds: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func ExampleMake() {
 		fmt.Println(err)
 		return
 	}
-	album, err := Make(context.Background(), chosen, Params{Seed: 1}, nil)
+	album, err := Make(context.Background(), chosen, Params{Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,0 +1,101 @@
+package experiment
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Holm returns the adjusted values of p, in its order, by S. Holm, "A simple sequentially
+// rejective multiple test procedure" (1979): with p₍₁₎ ≤ … ≤ p₍ₘ₎ the j-th is
+//
+//	max over i ≤ j of min(1, (m−i+1)·p₍ᵢ₎)
+//
+// Those below α are rejected with a probability of at most α that any is rejected wrongly,
+// however they depend on each other. NaN, for what was not tested, stays NaN and does not count.
+func Holm(p []float64) []float64 {
+	adjusted := slices.Clone(p)
+	var order []int
+	for i, v := range p {
+		if !math.IsNaN(v) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	most := 0.
+	for i, at := range order {
+		most = max(most, min(1, float64(len(order)-i)*p[at]))
+		adjusted[at] = most
+	}
+	return adjusted
+}
+
+// pairedP is the two-sided p-value of Student's paired test that the logarithms of the ratios
+// have the mean 0; NaN with fewer than two, or where a ratio has no logarithm.
+func pairedP(ratios []float64) float64 {
+	logs := make([]float64, len(ratios))
+	for i, r := range ratios {
+		if logs[i] = math.Log(r); math.IsInf(logs[i], 0) || math.IsNaN(logs[i]) {
+			return math.NaN()
+		}
+	}
+	n := float64(len(logs))
+	if n < 2 {
+		return math.NaN()
+	}
+	mean, sd := stat.MeanStdDev(logs, nil)
+	if sd == 0 {
+		if mean == 0 {
+			return 1
+		}
+		return 0
+	}
+	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(math.Abs(mean)/sd*math.Sqrt(n))
+}
+
+// Headline is a comparison of the headline table: Spazio's metric over the other scheduler's,
+// and the p-value that there is no difference, adjusted for the number of the table's rows.
+type Headline struct {
+	Experiment, Metric, Other string
+	Ratio                     Interval
+	P, Adjusted               float64
+}
+
+// headlines are declared before any run: the metric, of which experiments, to whom.
+var headlines = []struct {
+	applies rule
+	metric  string
+	others  []string
+}{
+	{long, "sojourn_mean", []string{Default, requestsRight, limitRange}},
+	{in("memory", "mixed-io", "unlike", "profiles-mixes", "profiles-unlike"), "sojourn_mean", []string{Default, requestsRight, limitRange, pooled}},
+	{in("memory", "mixed-io", "unlike"), "kills", []string{Default}},
+	{in("background", "wrong-requests"), "slowdown_p99", []string{Default, requestsRight}},
+	{in("servers"), "server_p99", []string{Default, requestsRight}},
+}
+
+// Headlines is the table of the cases whose schedulers were run.
+func Headlines(cases []Case, rows []Row) []Headline {
+	var table []Headline
+	var p []float64
+	for _, h := range headlines {
+		for _, other := range h.others {
+			ratios := Ratios(rows, other)
+			for _, c := range cases {
+				for _, l := range ratios {
+					if h.applies(c) && l.Experiment == c.Label && l.Scheduler == Spazio && l.Metric == h.metric {
+						table = append(table, Headline{Experiment: c.Label, Metric: h.metric, Other: other, Ratio: l.Interval, P: pairedP(l.Values)})
+						p = append(p, table[len(table)-1].P)
+					}
+				}
+			}
+		}
+	}
+	for i, v := range Holm(p) {
+		table[i].Adjusted = v
+	}
+	return table
+}
