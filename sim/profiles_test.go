@@ -206,7 +206,7 @@ func TestPartsOfProfiles(t *testing.T) {
 	worse("no spread", narrow, 0, 1.2)
 	// What was right at first needs not be repriced: what was wrong does.
 	overload, sojourn = over(t, counting(sim.Profiles{Known: .2}))
-	worse("not repriced", counting(sim.Profiles{Known: .2, Snapshot: true}), 1.02, 1.05)
+	worse("not repriced", counting(sim.Profiles{Known: .2, Snapshot: true}), 1.02, 1)
 }
 
 // TestWrongProfile: a profile that says half of what pods take for ever is dropped when
