@@ -5,6 +5,7 @@ package deschedulerd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -75,6 +76,14 @@ var registerBuild = sync.OnceFunc(func() { legacyregistry.RawMustRegister(build.
 var errNotReady = errors.New("pods and nodes are not known yet")
 
 func run(ctx context.Context, config service.Config, metrics string) error {
+	// The descheduler would wrap what is wrong with the address in text alone.
+	listener, err := transport.Listen(ctx, config.Args.Listen, config.Args.Transport())
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	if err := listener.Close(); err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
 	d, err := service.New(config)
 	if err != nil {
 		return err
