@@ -41,14 +41,14 @@ type rig struct {
 func newRig(t *testing.T, nodes, places int) *rig {
 	t.Helper()
 	r := &rig{address: transporttest.Address(t), log: &transporttest.Output{}}
-	klog.SetSlogLogger(slog.New(slog.NewTextHandler(r.log, nil)))
+	r.client, r.kubeconfig = cluster.Connect(t)
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(r.log, nil))) // the control plane has set another
 	t.Cleanup(func() {
 		klog.ClearLogger()
 		if t.Failed() {
 			t.Log(r.log)
 		}
 	})
-	r.client, r.kubeconfig = cluster.Connect(t)
 	upstream, err := controllers.Start(t.Context(), cluster.Plane(t), controllers.Options{Discovery: time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ const sustained = 500 * time.Millisecond
 const cycle = 100 * time.Millisecond
 
 // deschedule runs a descheduler in this process until stop or the test's end.
-func (r *rig) deschedule(t *testing.T, kubeconfig string, sustained time.Duration, dryRun bool) (stop func()) {
+func (r *rig) deschedule(t *testing.T, kubeconfig string, sustained time.Duration, dryRun bool) (d *service.Descheduler, stop func()) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, policy, sustained), 0o600); err != nil {
@@ -165,7 +165,7 @@ func (r *rig) deschedule(t *testing.T, kubeconfig string, sustained time.Duratio
 	})
 	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 	t.Cleanup(stop)
-	return stop
+	return d, stop
 }
 
 // waitLog waits until a line of the log since an offset has all parts.
