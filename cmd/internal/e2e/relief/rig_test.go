@@ -107,11 +107,11 @@ func (r *rig) pods(t *testing.T, ctx context.Context) []corev1.Pod {
 	return list.Items
 }
 
-// on counts the pods of a node.
+// on counts the pods of a node that are not about to end.
 func (r *rig) on(t *testing.T, node *cluster.PlaceNode) (count int) {
 	t.Helper()
 	for _, p := range r.pods(t, t.Context()) {
-		if p.Spec.NodeName == node.Name() {
+		if p.Spec.NodeName == node.Name() && p.DeletionTimestamp == nil {
 			count++
 		}
 	}
