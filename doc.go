@@ -19,6 +19,7 @@
 //	kalman     the estimator of a node's capacity and of one pod's cost
 //	capacity   the signal k and the availability in pods
 //	reserve    what fits: free room, admission, score, and the ledger of pods in flight
+//	relief     which pods to evict from nodes that have become too full
 //	field      the error by which packages refuse a field or an argument and its value
 //	pronto     Pronto's rejection signal over svd's centred model, pure as well
 //	agent      a node's pipeline, a pure state machine over the six above and energy
@@ -43,7 +44,7 @@
 //
 //	svd  ←  pronto, aggregate              telemetry  ←  node
 //	svd pronto filter kalman capacity reserve energy  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
-//	agent, aggregate, placement, pronto  ←  sim  ←  sim/report    telemetry, sim, energy  ←  testcluster/simnode
+//	agent, aggregate, placement, pronto, relief  ←  sim  ←  sim/report    telemetry, sim, energy  ←  testcluster/simnode
 //	profile  ←  sim/report, api/kube    api, api/kube  ←  profile/profiler
 //	testbed, web  ←  external, plugin    external, api/kube  ←  operator
 //	all of these  ←  cmd

@@ -15,15 +15,16 @@
 //
 // A pod may be evicted if the caller says so, it has run for MinAge, it did not replace an evicted
 // pod within ten minutes, and another node that it may run on has room for it by the inequality of
-// package reserve. Of these pods the planner takes the smallest set that brings the room back to 0,
-// or by Tolerance where the measured room is above that: from the lowest priority and deletion
-// cost on, then the fewest pods, then the least demand. Only the first pod of the set is evicted: its
-// room on the other node is reserved until its replacement appears, at most for two minutes. The
-// rest follows from what the node measures then.
+// package reserve. Of these pods the planner takes the smallest set whose end brings the room back to
+// 0, and gives back Tolerance at least, by what the pods take of the scarcest resource. It looks at the
+// lowest priority and deletion cost first, and takes the fewest pods there, of these the least demand,
+// and the youngest where that is the same: their end loses least. Only the first pod of the set is
+// evicted. Its room on the other node is reserved until its replacement appears, at most for two
+// minutes. The rest follows from what the node measures then.
 //
 // # Limits
 //
-// A node loses at most one pod in an Interval, the cluster MaxPerCycle. A node that is still
+// A node loses at most one pod in an Interval, the cluster MaxPerCycle; nodes that lost fewest come first. A node that is still
 // overcommitted after three evictions is left alone for an hour: pods that can move do not make its
 // load. Sets of more pods than are left of the three are not begun.
 //

@@ -1,6 +1,7 @@
 package relief
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -19,24 +20,33 @@ func (p *Planner) Plan(now time.Time, nodes []Node, allowed func(pod *Pod, node 
 	p.forget(now, nodes)
 	views := p.views(nodes)
 	decisions := make([]Decision, len(nodes))
-	left := p.options.MaxPerCycle - len(p.recent)
+	var overcommitted []int
 	for i := range nodes {
 		n, d := &nodes[i], &decisions[i]
 		d.Node, d.Room, d.Reason = n.Name, math.NaN(), p.observe(now, n)
-		h := p.nodes[n.Name]
 		if n.IsMeasured {
 			d.Room = p.room(n)
 		}
+		h := p.nodes[n.Name]
 		d.Since, d.Until = h.since, h.until
-		switch {
-		case d.Reason != Evict:
-		case left <= 0:
+		if d.Reason == Evict {
+			overcommitted = append(overcommitted, i)
+		}
+	}
+	// Those that lost fewest pods come first, so that none is left out for the sake of others.
+	slices.SortStableFunc(overcommitted, func(i, j int) int {
+		return cmp.Or(cmp.Compare(p.nodes[nodes[i].Name].evictions, p.nodes[nodes[j].Name].evictions), cmp.Compare(decisions[i].Room, decisions[j].Room))
+	})
+	left := p.options.MaxPerCycle - len(p.recent)
+	for _, i := range overcommitted {
+		d := &decisions[i]
+		if left <= 0 {
 			d.Reason = ClusterLimit
-		default:
-			if p.choose(now, n, h, nodes, views, allowed, d); d.Reason == Evict {
-				left--
-				p.hold(nodes, views, d.Target, d.Pod.Demand)
-			}
+			continue
+		}
+		if p.choose(now, &nodes[i], nodes, views, allowed, d); d.Reason == Evict {
+			left--
+			p.hold(nodes, views, d.Target, d.Pod.Demand)
 		}
 	}
 	return decisions

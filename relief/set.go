@@ -13,19 +13,18 @@ import (
 type candidate struct {
 	pod    int // in the node's Pods
 	target int
-	// size is its demand in typical pods.
+	// size is what its end gives back, in typical pods of the node.
 	size float64
 }
 
 // choose fills in the decision for an overcommitted node.
-func (p *Planner) choose(now time.Time, n *Node, h *history, nodes []Node, views []reserve.View, allowed func(*Pod, string) bool, d *Decision) {
+func (p *Planner) choose(now time.Time, n *Node, nodes []Node, views []reserve.View, allowed func(*Pod, string) bool, d *Decision) {
 	own := reserve.NewView(n.Signal, reserve.Flight{}, p.options.Rules)
 	d.Pods = make([]PodDecision, len(n.Pods))
 	var candidates []candidate
 	for i := range n.Pods {
 		pod := &n.Pods[i]
-		c := candidate{pod: i, target: -1}
-		reason := p.judge(now, pod)
+		c, reason := candidate{pod: i}, p.judge(now, pod)
 		if reason == NotNeeded {
 			if c.target = p.target(pod, n.Name, nodes, views, allowed); c.target < 0 {
 				reason = NoTarget
@@ -39,21 +38,19 @@ func (p *Planner) choose(now time.Time, n *Node, h *history, nodes []Node, views
 	}
 	slices.SortStableFunc(candidates, func(a, b candidate) int {
 		x, y := &n.Pods[a.pod], &n.Pods[b.pod]
-		return cmp.Or(compareRank(x, y), cmp.Compare(b.size, a.size), cmp.Compare(x.Key, y.Key))
+		return cmp.Or(compareRank(x, y), cmp.Compare(b.size, a.size), y.Running.Compare(x.Running), cmp.Compare(x.Key, y.Key))
 	})
-	set := p.smallest(n, candidates, maxEvictions-h.evictions, math.Max(-d.Room, p.options.Tolerance))
-	if len(set) == 0 {
+	sameRank := func(i, j int) bool { return compareRank(&n.Pods[candidates[i].pod], &n.Pods[candidates[j].pod]) == 0 }
+	set := smallest(candidates, sameRank, maxEvictions-p.nodes[n.Name].evictions, math.Max(-d.Room, p.options.Tolerance))
+	if set == nil {
 		d.Reason = NoSet
 		return
 	}
-	for i, at := range set {
-		reason := Next
-		if i == 0 {
-			reason = Evict
-		}
-		d.Pods[candidates[at].pod].Reason = reason
+	for _, at := range set {
+		d.Pods[candidates[at].pod].Reason = Next
 	}
 	first := candidates[set[0]]
+	d.Pods[first.pod].Reason = Evict
 	d.Pod, d.Target = n.Pods[first.pod], nodes[first.target].Name
 }
 
@@ -78,30 +75,29 @@ func compareRank(a, b *Pod) int {
 	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.DeletionCost, b.DeletionCost))
 }
 
-// sizeOn returns what a pod takes of a node, in typical pods there, of the resource of which it takes
-// most.
+// sizeOn returns what a pod takes of the node's scarcest resource, in typical pods.
 func sizeOn(v *reserve.View, d reserve.Demand) float64 {
-	if shares, _, ok := v.Shares(d); ok {
-		return slices.Max(shares[:])
+	if _, scarcest, ok := v.Shares(reserve.TypicalPod()); ok {
+		shares, _, _ := v.Shares(d)
+		return shares[scarcest]
 	}
 	return d.Pods()
 }
 
-// smallest returns the indices of the best set of at most most candidates, which are sorted, whose
-// end gives back so many typical pods of room; nil if there is none. Of two sets the better one
-// has, in this order, the lower rank of its highest pod, fewer pods, a smaller sum of sizes, and
-// the earlier pods.
-func (p *Planner) smallest(n *Node, candidates []candidate, most int, needed float64) []int {
-	s := search{planner: p, node: n, candidates: candidates, needed: needed, before: p.room(n)}
-	for end := 0; end < len(candidates); {
-		begin := end
-		for end < len(candidates) && compareRank(&n.Pods[candidates[begin].pod], &n.Pods[candidates[end].pod]) == 0 {
-			end++
+// smallest returns the indices of the best set of at most so many candidates whose sizes sum up to what
+// is needed, nil if there is none. Candidates are sorted, those of one rank side by side. Of two sets
+// the better one has, in this order, the lower rank of its highest pod, fewer pods, the smaller sum,
+// and the earlier pods.
+func smallest(candidates []candidate, sameRank func(i, j int) bool, most int, needed float64) []int {
+	s := search{candidates: candidates, needed: needed - rounding}
+	for s.end < len(candidates) {
+		s.begin = s.end
+		for s.end < len(candidates) && sameRank(s.begin, s.end) {
+			s.end++
 		}
 		for size := 1; size <= most; size++ {
-			s.best, s.bestSum = nil, math.Inf(1)
-			s.extend(nil, 0, 0, begin, end, size, reserve.Flight{})
-			if s.best != nil {
+			s.bestSum = math.Inf(1)
+			if s.extend(nil, 0, size); s.best != nil {
 				return s.best
 			}
 		}
@@ -109,36 +105,35 @@ func (p *Planner) smallest(n *Node, candidates []candidate, most int, needed flo
 	return nil
 }
 
-// search looks for the best set of one size.
+// rounding is far below any demand.
+const rounding = 1e-9
+
+// search looks for the best set of one size with a pod of the rank from begin to end and others of
+// lower ranks: sets without such a pod were looked at before.
 type search struct {
-	planner        *Planner
-	node           *Node
-	candidates     []candidate
-	needed, before float64
-	best           []int
-	bestSum        float64
+	candidates []candidate
+	begin, end int
+	needed     float64
+	best       []int
+	bestSum    float64
 }
 
-// extend adds pods from first on, up to end, to a set. One of them at least is of rank begin or later,
-// because sets without were looked at before.
-func (s *search) extend(set []int, sum float64, first, begin, end, missing int, flight reserve.Flight) {
-	if missing == 0 {
-		if sum < s.bestSum && s.suffices(flight) {
-			s.best, s.bestSum = slices.Clone(set), sum
+// extend adds so many pods to a set, each later than those in it.
+func (s *search) extend(set []int, sum float64, missing int) {
+	first := 0
+	if len(set) > 0 {
+		first = set[len(set)-1] + 1
+	}
+	if missing == 1 { // the last one is of the highest rank
+		first = max(first, s.begin)
+	}
+	for i := first; i <= s.end-missing; i++ {
+		grown, total := append(set, i), sum+s.candidates[i].size
+		switch {
+		case missing > 1:
+			s.extend(grown, total, missing-1)
+		case total >= s.needed && total < s.bestSum:
+			s.best, s.bestSum = slices.Clone(grown), total
 		}
-		return
 	}
-	if missing == 1 && (len(set) == 0 || set[len(set)-1] < begin) {
-		first = max(first, begin)
-	}
-	for i := first; i <= end-missing; i++ {
-		c := &s.candidates[i]
-		s.extend(append(set, i), sum+c.size, i+1, begin, end, missing-1, flight.With(-1, s.node.Pods[c.pod].Demand))
-	}
-}
-
-// suffices reports whether the node has the needed room without the pods of a flight that is negative.
-func (s *search) suffices(flight reserve.Flight) bool {
-	v := reserve.NewView(s.node.Signal, flight, s.planner.options.Rules)
-	return v.Rank(reserve.TypicalPod())-s.before >= s.needed-1e-9
 }

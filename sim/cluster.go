@@ -104,6 +104,7 @@ type cluster struct {
 	mostPerCore float64
 	transit     []node.Transition
 	timeline    []Moment
+	disruptions []Disruption
 	busyBefore  float64
 	before      Energy // taken in the warm-up
 	feasible    []int
@@ -271,7 +272,11 @@ func (s *cluster) handle(e event) {
 	case failed:
 		s.forget(s.nodes[e.node], e.pod)
 		s.lives[e.pod]++
-		s.agenda.add(event{at: s.now + restartDelay(int(s.lives[e.pod])), kind: resubmitted, pod: e.pod})
+		delay := restartDelay(int(s.lives[e.pod]))
+		if s.isService(e.pod) {
+			delay = 0
+		}
+		s.agenda.add(event{at: s.now + delay, kind: resubmitted, pod: e.pod})
 	case resubmitted: // as a new pod
 		s.refusals[e.pod], s.restarts[e.pod] = 0, 0
 		s.declare(e.pod)
@@ -357,6 +362,7 @@ func (s *cluster) transition(m *machine, t node.Transition) {
 	switch t.Phase {
 	case node.Running:
 		r.Running = t.At - s.Warmup
+		s.restored(pod, r.Running)
 		m.running++
 		if s.pods[pod].Server.Rate == 0 {
 			s.most = max(s.most, m.running)

@@ -42,6 +42,13 @@
 // keeps BestEffort pods from a node under every scheduler. With Node.Overcommit = node.Kill a
 // killed pod is made anew for ever, and nothing else of this happens.
 //
+// # Descheduling
+//
+// With Spazio.Relief the descheduler's own planner (package relief) evicts pods that are
+// Evictable; [LowNodeLoad] and [LowNodeUtilization] are peers. A Job makes the next pod as
+// after a kubelet's eviction, and its work is lost; a server that the scheduler places is one
+// of a Deployment and replaced at once.
+//
 // # Determinism
 //
 // Time is virtual; nothing reads a clock. Each purpose has a PCG stream of its

@@ -51,6 +51,7 @@ type report struct {
 	mispredictions []agent.Misprediction
 	power          energy.Power
 	cores          []float32 // of listed, if any
+	tasksWait      bool      // for a core
 }
 
 // agenda is what is going to happen.

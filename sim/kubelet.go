@@ -18,6 +18,12 @@ func restartDelay(failed int) float64 {
 	return math.Min(10*math.Exp2(float64(failed-1)), 360)
 }
 
+// isService reports whether a pod is one of a Deployment, which replaces it at once: a server that the
+// scheduler places.
+func (s *cluster) isService(pod int32) bool {
+	return s.pods[pod].Server.Rate > 0 && s.pods[pod].On == 0
+}
+
 // qosOf is the class of a pod that declares so much.
 func qosOf(request, limit baseline.Resources) node.QOSClass {
 	none := baseline.Resources{}

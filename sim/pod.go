@@ -36,11 +36,13 @@ type Pod struct {
 	// none.
 	Weight float64
 	// Server makes it a server: it has no work, ends with the run, and its
-	// requests' response times are measured.
+	// requests' response times are measured. What it takes is in no profile.
 	Server node.Server
 	// On places the pod by hand on node On−1, ahead of the workload; 0 leaves
 	// it to the scheduler.
 	On int
+	// Evictable reports whether a descheduler may evict it.
+	Evictable bool
 }
 
 // Solo is the pod's run time alone on a node of cores enough, in seconds.
@@ -102,8 +104,6 @@ func (p Pod) validate(i, nodes int) error {
 		return refuse(name("Init.Containers"), p.Init.Containers, fmt.Sprintf("0 to %d", maxInits))
 	case p.On < 0 || p.On > nodes:
 		return refuse(name("On"), p.On, fmt.Sprintf("0 to %d", nodes))
-	case p.Server.Rate > 0 && p.On == 0:
-		return refuse(name("On"), p.On, "a node for a server")
 	case (p.Server.Rate > 0) != (p.Server.Work > 0):
 		return refuse(name("Server"), p.Server, "both a rate and a work, or none")
 	case (p.Server.Rate > 0) == (p.Work > 0):

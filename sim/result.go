@@ -25,6 +25,8 @@ type Result struct {
 	// that over the node's cores.
 	Most        int
 	MostPerCore float64
+	// Disruptions are the evictions by a descheduler, in their order.
+	Disruptions []Disruption
 	// Responses are the servers' response times in seconds.
 	Responses []float64
 	// Energy is what the nodes took from the workload's start to End.
@@ -38,7 +40,7 @@ type Result struct {
 func (s *cluster) result() Result {
 	r := Result{
 		Pods: s.pods, Records: s.records, Nodes: len(s.nodes),
-		Cores: s.cores(), End: s.lastGaveUp, Most: s.most, MostPerCore: s.mostPerCore, Span: s.now, Timeline: s.timeline,
+		Cores: s.cores(), End: s.lastGaveUp, Most: s.most, MostPerCore: s.mostPerCore, Span: s.now, Timeline: s.timeline, Disruptions: s.disruptions,
 	}
 	for _, record := range r.Records {
 		r.End = math.Max(r.End, record.Done)

@@ -259,7 +259,6 @@ func TestRunRefuses(t *testing.T) {
 		{"a node of nothing", sim.Config{Sizes: []int{4, 0}}, ok, "Sizes[1]"},
 		{"reserve", sim.Config{Reserved: &baseline.Resources{CPU: -1}}, ok, "Reserved"},
 		{"no such node", sim.Config{Nodes: 3}, []sim.Pod{{Work: 1, On: 4}}, "Pods[0].On"},
-		{"a server anywhere", sim.Config{}, []sim.Pod{{Server: node.Server{Rate: 1, Work: 1}}}, "Pods[0].On"},
 	}
 	for _, test := range tests {
 		_, err := sim.Run(t.Context(), test.config, test.pods)

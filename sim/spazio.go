@@ -53,6 +53,8 @@ type Spazio struct {
 	// ShortestFirst has pods of workloads whose pods live for less tried first, as the plugin of
 	// that name does, in the order that placement.Lives.Delay describes.
 	ShortestFirst bool
+	// Relief has the descheduler evict pods from overcommitted nodes (package relief).
+	Relief bool
 	// BlindBinds leaves the number of a pod's init containers out of the notice of
 	// its bind, as if another scheduler had placed it.
 	BlindBinds bool
@@ -130,7 +132,9 @@ type spazioAgent struct {
 	reported reserve.Signal
 	signal   reserve.Signal // reported, held to what the ledger has seen
 	power    energy.Power   // reported
-	view     reserve.View   // of signal and what is in flight
+	// tasksWait reports whether all cores were busy and tasks waited for one.
+	tasksWait bool
+	view      reserve.View // of signal and what is in flight
 }
 
 // Validate returns a *field.Error, or what a part's options are refused for.
@@ -270,6 +274,9 @@ func (s *spazio) start() {
 	if s.energy != nil {
 		s.startMeters()
 	}
+	if s.options.Relief {
+		s.startRelief()
+	}
 }
 
 // read gives the agent a reading that it made for the profiler.
@@ -306,7 +313,7 @@ func (s *spazio) send(m *machine, r *agent.Report, due bool, err error) {
 	signal.Cores = float64(s.agents[m.index].cores)
 	s.c.agenda.add(event{
 		at: s.c.now + s.c.Latency, kind: reported, node: m.index,
-		report: &report{signal: signal, listed: r.Pods, mispredictions: r.Mispredictions, power: r.Power, cores: r.PodCores},
+		report: &report{signal: signal, listed: r.Pods, mispredictions: r.Mispredictions, power: r.Power, cores: r.PodCores, tasksWait: r.Channels[0].Usage > .5},
 	})
 }
 
@@ -365,7 +372,7 @@ func (s *spazio) handle(e event) {
 			s.ledger.Confirm(a.name, 1, e.report.listed, at(s.c.now))
 		}
 		a.reported, a.validity = e.report.signal, s.options.Freshness.Reported(s.now())
-		a.power = e.report.power
+		a.power, a.tasksWait = e.report.power, e.report.tasksWait
 		s.consumed(e.report)
 		s.refresh(int(e.node))
 		s.mispredicted(e.node, e.report.mispredictions)

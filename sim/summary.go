@@ -37,6 +37,7 @@ type Metric struct {
 //     to take; cpu and memory ratio: what these took over what was expected of them, as
 //     far as there was confidence, p10, p50 and p90
 //   - server: mean and p99 of response times
+//   - where a descheduler may evict pods, what follows from it ([Disruption])
 //   - energy, where the nodes' power is modelled: all that they took from the workload's
 //     start to its end, in kJ; energy dynamic what of it load has caused, energy if empty
 //     slept what it were if a node without pods took nothing; energy pod all of it over
@@ -98,6 +99,9 @@ func Summarise(r Result) []Metric {
 		m.add("utilisation", r.Busy/(r.Span*r.Cores), "1")
 	}
 	m = append(m, demands(r)...)
+	if slices.ContainsFunc(r.Pods, func(p Pod) bool { return p.Evictable }) {
+		m = append(m, disruptionMetrics(r)...)
+	}
 	if r.Energy.Joules > 0 {
 		m.energy(r.Energy, sojourn)
 	}

@@ -274,6 +274,7 @@ var experiments = []Experiment{
 			return c, pods, err
 		},
 	},
+	relief,
 }
 
 // batchOf builds a batch of pods that are alike.

@@ -72,7 +72,7 @@ func Losses(cases []Case, rows []Row, scheduler string) []loss {
 
 // other reports whether a scheduler places pods and is none of this repository's.
 func other(scheduler string) bool {
-	return scheduler != Spazio && scheduler != units && scheduler != reserving && scheduler != centralQueue && scheduler != lowerBound && scheduler != Idle && !ofEnergy(scheduler)
+	return scheduler != Spazio && scheduler != units && scheduler != unrelieved && scheduler != reserving && scheduler != centralQueue && scheduler != lowerBound && scheduler != Idle && !ofEnergy(scheduler)
 }
 
 func better(metric string, a, b float64) bool {

@@ -76,9 +76,9 @@ var declares = map[string]workload.Requests{
 func kube(Params) sim.Scheduler { return sim.Default{} }
 
 // Schedulers lists all; after the variants of the source and what places no pods come
-// those of the experiments on profiles and on energy.
+// those of the experiments on profiles, on energy and on relief.
 func Schedulers() []namedScheduler {
-	return slices.Concat(schedulers, profiled, recommenders(), powered)
+	return slices.Concat(schedulers, profiled, recommenders(), powered, relieving)
 }
 
 // Field is what experiments compare by default: all but variants.
@@ -117,7 +117,7 @@ func SchedulerOf(name string, p Params) (sim.Scheduler, error) {
 }
 
 func byName(name string) (namedScheduler, error) {
-	for _, s := range slices.Concat(schedulers, profiled, recommenders(), powered, variants) {
+	for _, s := range slices.Concat(schedulers, profiled, recommenders(), powered, relieving, variants) {
 		if s.Name == name {
 			return s, nil
 		}

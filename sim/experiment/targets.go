@@ -30,6 +30,7 @@ const (
 	ratioToPooled
 	ratioToBest   // of the mean to the best of all other schedulers that place pods
 	ratioToTimely // the same, of those that end within timely of the lower bound
+	ratioToUnrelieved
 	// ratioToRecommender is the same, of those whose requests a recommender writes.
 	ratioToRecommender
 	itself // the metric, in its unit
@@ -136,15 +137,16 @@ func Judge(cases []Case, rows []Row, scheduler string) []verdict {
 		rows:  rows,
 		means: Summarise(rows),
 		ratios: map[against][]Line{
-			ratioToDefault:  Ratios(rows, Default),
-			ratioToRequests: Ratios(rows, requestsRight),
-			ratioToQueue:    Ratios(rows, centralQueue),
-			ratioToIdle:     Ratios(rows, Idle),
-			ratioToPooled:   Ratios(rows, pooled),
+			ratioToDefault:    Ratios(rows, Default),
+			ratioToRequests:   Ratios(rows, requestsRight),
+			ratioToQueue:      Ratios(rows, centralQueue),
+			ratioToIdle:       Ratios(rows, Idle),
+			ratioToPooled:     Ratios(rows, pooled),
+			ratioToUnrelieved: Ratios(rows, unrelieved),
 		},
 	}
 	for _, c := range cases {
-		for _, t := range slices.Concat(targets, profileTargets, energyTargets) {
+		for _, t := range slices.Concat(targets, profileTargets, energyTargets, reliefTargets) {
 			if !t.applies(c) {
 				continue
 			}
@@ -235,6 +237,7 @@ func (t target) claim() string {
 	}
 	of := map[against]string{
 		ratioToDefault: Default, ratioToRequests: requestsRight, ratioToQueue: centralQueue, ratioToIdle: Idle, ratioToPooled: pooled,
+		ratioToUnrelieved:  unrelieved,
 		ratioToRecommender: "best recommender",
 		ratioToBest:        "best of the others", ratioToTimely: fmt.Sprintf("best of the others within %g × lower-bound", timely),
 	}[t.against]

@@ -195,6 +195,6 @@ var packages = strings.Fields(`
 agent aggregate api assets autoscale backend batch capacity certs children client collect
 compare controller controllers convert cpuprofile demo deploy embedded energy experiment
 fakerapl filter hub identity kalman liqo live load measured modelserver node plugin
-podforward prediction profile profiler prometheus pronto publish ratio recording report
+podforward prediction profile profiler prometheus pronto publish ratio recording relief report
 requestreport reserve room server share sim simnode slice social source svd telemetry
 testbed testbeds transport tuning v1alpha1 view vpa web workload`)

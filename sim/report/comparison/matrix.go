@@ -72,6 +72,7 @@ var foremost = map[string][]string{
 	"overdue":        {"wait_max", "resident_slowdown_p99", "run_mean", "sojourn_mean"},
 	"background":     {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
 	"functions":      {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
+	"relief":         {"total_slowdown_p99", "server_p99", "work_lost", "disruptions", "disrupted_again"},
 	"wrong-requests": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
 }
 
