@@ -42,6 +42,7 @@ type reliever struct {
 	budgets policylisters.PodDisruptionBudgetLister
 	// logged is what was last logged about each node.
 	logged map[string]outcome
+	last   time.Time
 }
 
 // outcome is what a decision comes to. Equal ones are logged once.
@@ -95,7 +96,7 @@ func (r *reliever) Balance(ctx context.Context, nodes []*v1.Node) *frameworktype
 			return &frameworktypes.Status{Err: err}
 		}
 	}
-	now := time.Now()
+	now := r.now()
 	decisions := r.planner.Plan(now, known, func(pod *relief.Pod, node string) bool {
 		n := byName[node]
 		return n != nil && nodeutil.NodeFit(ctx, r.handle.GetPodsAssignedToNodeFunc(), pods[pod.Key], n) == nil
@@ -104,6 +105,15 @@ func (r *reliever) Balance(ctx context.Context, nodes []*v1.Node) *frameworktype
 		r.carryOut(ctx, now, d, pods[d.Pod.Key], byName[d.Node])
 	}
 	return nil
+}
+
+// now returns the time in whole seconds, as the API has pods' creation, which the planner compares with
+// the time of an eviction. It does not go back if the clock does.
+func (r *reliever) now() time.Time {
+	if now := time.Now().Truncate(time.Second); now.After(r.last) {
+		r.last = now
+	}
+	return r.last
 }
 
 // node returns a node as the planner takes it, and adds the pods that it may evict to pods. Object is
