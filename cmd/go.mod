@@ -153,8 +153,10 @@ require (
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/huandu/xstrings v1.5.0 // indirect
 	github.com/influxdata/tdigest v0.0.1 // indirect
+	github.com/jpillora/backoff v1.0.0 // indirect
 	github.com/mitchellh/copystructure v1.2.0 // indirect
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
+	github.com/mwitkow/go-conntrack v0.0.0-20190716064945-2f068394615f // indirect
 	github.com/onsi/gomega v1.42.1 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/rs/dnscache v0.0.0-20230804202142-fc85eb664529 // indirect
@@ -226,4 +228,5 @@ require (
 	github.com/spazio-scheduler/spazio/testcluster v0.1.0
 	helm.sh/helm/v4 v4.3.1
 	k8s.io/streaming v0.37.2
+	sigs.k8s.io/descheduler v0.36.0
 )

@@ -203,3 +203,8 @@ replace (
 	github.com/spazio-scheduler/spazio/telemetry/podsource => ../telemetry/podsource
 	github.com/spazio-scheduler/spazio/testcluster => ../testcluster
 )
+
+// sigs.k8s.io/descheduler, which cmd requires, asks for this version, which does not exist, and
+// replaces it. cmd must not exclude it, or go install could not install its programs by version; the
+// exclusion of one module of a workspace counts for all.
+exclude k8s.io/kube-openapi v0.31.0

@@ -17,8 +17,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -181,7 +185,7 @@ func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (f
 		if !reflect.DeepEqual(args.Shared(), h.args.Shared()) {
 			return nil, fmt.Errorf("plugin: profile %s: %w", handle.ProfileName(), errProfilesDiffer)
 		}
-	} else if err := h.run(ctx, args, handle); err != nil {
+	} else if err := h.run(ctx, args, handle, handle.EventRecorder()); err != nil {
 		return nil, fmt.Errorf("plugin: %w", err)
 	}
 	objective, err := args.Objective()
@@ -201,10 +205,33 @@ func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (f
 	return p, nil
 }
 
+// Cluster is what a Hub reaches of the cluster; a scheduler's framework.Handle is one.
+type Cluster interface {
+	ClientSet() kubernetes.Interface
+	// KubeConfig is nil if it is not known: then there are no reviews of tokens and no profiles.
+	KubeConfig() *rest.Config
+	// SharedInformerFactory is started by its owner, after Start.
+	SharedInformerFactory() informers.SharedInformerFactory
+}
+
+// Start starts a Hub that takes in reports, places no pods and records no events. It is called once,
+// and New is not called.
+func (h *Hub) Start(ctx context.Context, args SpazioArgs, c Cluster) error {
+	if err := args.Validate(); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.run(ctx, args.WithDefaults(), c, nil); err != nil {
+		return fmt.Errorf("plugin: %w", err)
+	}
+	return nil
+}
+
 var errProfilesDiffer = errors.New("arguments other than capacityWeight, tieTolerance, energyWeight, energyObjective, idleNodesPowerDown, scoreOnly, optOutAnnotation and optOutToleration differ from another profile's")
 
 // run starts the Hub; h.mu is held. Nothing is left running after an error.
-func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error {
+func (h *Hub) run(ctx context.Context, args SpazioArgs, handle Cluster, recorder events.EventRecorder) error {
 	if err := h.configure(args); err != nil {
 		return err
 	}
@@ -239,7 +266,7 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	h.serve(ctx, server, listener)
 	h.attend(ctx)
 	h.tasks.Go(func() {
-		h.announceSignals(ctx, handle.EventRecorder(), handle.SharedInformerFactory().Core().V1().Nodes().Lister())
+		h.announceSignals(ctx, recorder, handle.SharedInformerFactory().Core().V1().Nodes().Lister())
 	})
 	if testbeds != nil {
 		h.tasks.Go(func() { h.followTestbeds(ctx, testbeds) })

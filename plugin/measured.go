@@ -44,9 +44,19 @@ type MeasuredNode struct {
 	HasReported, IsMeasured bool
 	// Refuses reports whether it takes no typical pod now.
 	Refuses bool
-	// CPU and Memory are the shares in use, 1 for all of it. They are only set if IsMeasured.
+	// CPU and Memory are the shares in use, 1 for all of it, and TasksWait reports whether tasks wait
+	// for a core. They are only set if IsMeasured.
 	CPU, Memory float64
+	TasksWait   bool
+	// Signal is the newest report's, held to what the ledger has seen, and Flight the pods that are
+	// bound and not in it yet.
+	Signal reserve.Signal
+	Flight reserve.Flight
 }
+
+// Demand returns what decisions assume that a pod takes: what its workload's profile states, or a
+// typical pod.
+func (h *Hub) Demand(pod *v1.Pod) reserve.Demand { return h.kindOf(pod).asks }
 
 // IsLeading reports whether this scheduler is the active one of several.
 func (h *Hub) IsLeading() bool { return h.options.Leading() }
@@ -132,7 +142,7 @@ func (h *Hub) MeasuredNodes() []MeasuredNode {
 	list := make([]MeasuredNode, len(nodes))
 	for i, n := range nodes {
 		v := n.view.Load()
-		m := MeasuredNode{Name: n.name, HasReported: v.report != nil, Refuses: h.rules.decide(v, podDemand, at) != reserve.Admitted}
+		m := MeasuredNode{Name: n.name, HasReported: v.report != nil, Refuses: h.rules.decide(v, podDemand, at) != reserve.Admitted, Signal: v.Signal, Flight: v.Flight}
 		if m.HasReported && v.fresh(at.Now) {
 			m.measure(v.report)
 		}
@@ -157,7 +167,7 @@ func (m *MeasuredNode) measure(r *agent.Report) {
 		case r.Flags.NoPressure:
 			m.CPU = c.Usage
 		default: // half of the channel is tasks that wait while all cores are busy
-			m.CPU = min(2*c.Usage, 1)
+			m.CPU, m.TasksWait = min(2*c.Usage, 1), c.Usage > .5
 		}
 	}
 	m.IsMeasured = measured[reserve.CPU] && measured[reserve.Memory]

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
@@ -39,7 +38,7 @@ func (p *profiling) off() bool { return !p.on.Load() }
 
 // profileSource returns where the profiles are listed and watched, or nil if they are not to be
 // used.
-func (h *Hub) profileSource(args SpazioArgs, handle fwk.Handle) (cache.ListerWatcher, error) {
+func (h *Hub) profileSource(args SpazioArgs, handle Cluster) (cache.ListerWatcher, error) {
 	switch {
 	case args.Profiles == config.ProfilesOff:
 		return nil, nil

@@ -16,7 +16,6 @@ import (
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
@@ -174,7 +173,7 @@ func roomOf(name string, v *view, now time.Duration) api.Room {
 
 // reviewers makes the clients that ask the API server for the identity of agents and controllers,
 // if they are configured.
-func (h *Hub) reviewers(args SpazioArgs, handle fwk.Handle) error {
+func (h *Hub) reviewers(args SpazioArgs, handle Cluster) error {
 	if args.AgentServiceAccount == "" && args.ControllerServiceAccount == "" {
 		return nil
 	}
@@ -210,7 +209,7 @@ const (
 // unauthenticated callers present, reviews must take neither the rate limit of the scheduler's
 // bindings nor the streams of its connection, and with a kubeconfig not the API server's share
 // for its identity either.
-func reviewConfig(kubeconfig string, handle fwk.Handle) (*rest.Config, error) {
+func reviewConfig(kubeconfig string, handle Cluster) (*rest.Config, error) {
 	config := handle.KubeConfig()
 	if kubeconfig != "" {
 		var err error

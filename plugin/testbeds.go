@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -139,7 +138,7 @@ var (
 const slotsAuto = "auto"
 
 // testbedSource is where the Testbeds are, nil where none are to be looked for.
-func (h *Hub) testbedSource(handle fwk.Handle) (cache.ListerWatcher, error) {
+func (h *Hub) testbedSource(handle Cluster) (cache.ListerWatcher, error) {
 	switch {
 	case h.options.Testbeds != nil:
 		return h.options.Testbeds, nil

@@ -53,7 +53,7 @@ const scheduler = "spazio-scheduler"
 // them. The others are made where they are asked for alone: nothing that is installed runs them.
 var (
 	names = []string{
-		"spazio-agent", "spazio-agent-kube", "spazio-aggregator", "spazio-certs", "spazio-profiler", scheduler, "spazio-testbed",
+		"spazio-agent", "spazio-agent-kube", "spazio-aggregator", "spazio-certs", "spazio-descheduler", "spazio-profiler", scheduler, "spazio-testbed",
 	}
 	others = []string{"spazio-testapp"}
 )

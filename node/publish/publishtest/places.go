@@ -129,6 +129,8 @@ type Usage struct {
 	CPU, Memory float64
 	// PodCores and PodBytes are the usage of each pod.
 	PodCores, PodBytes float64
+	// Waiting is the share of the time in which a task waits for a core, from 0 to 1.
+	Waiting float64
 }
 
 // SetUsage makes later reports include a usage; places alone still decide.
@@ -145,7 +147,7 @@ func (u Usage) channels(pods float64) []agent.ChannelReport {
 	core, b := 1/(2*u.Cores), 1/u.Bytes
 	u.CPU, u.Memory = min(u.CPU+pods*u.PodCores/u.Cores, 1), min(u.Memory+pods*u.PodBytes/u.Bytes, 1)
 	return []agent.ChannelReport{
-		{Name: agent.CPU, Usage: u.CPU / 2, Capacity: 1, Cost: core * u.PodCores, CostSD: core / 100, Unit: core, Room: 1 - u.CPU/2, Most: 1},
+		{Name: agent.CPU, Usage: (u.CPU + u.Waiting) / 2, Capacity: 1, Cost: core * u.PodCores, CostSD: core / 100, Unit: core, Room: 1 - (u.CPU+u.Waiting)/2, Most: 1},
 		{Name: agent.Memory, Usage: u.Memory, Capacity: 1, Cost: b * u.PodBytes, CostSD: b, Unit: b, Room: 1 - u.Memory, Most: 1},
 	}
 }

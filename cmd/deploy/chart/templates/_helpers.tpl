@@ -249,6 +249,9 @@ spec:
         {{- if .Values.profiler.enabled }}
         - --server=spazio-profiler,{{ include "spazio.profilers" . | fromYamlArray | join "," }}
         {{- end }}
+        {{- if .Values.descheduler.enabled }}
+        - --server=spazio-descheduler
+        {{- end }}
         - --peer=spazio-aggregator,spazio-aggregator-peers
       resources:
         requests:
@@ -265,6 +268,9 @@ spec:
 - spazio-testbed
 {{- if .Values.profiler.enabled }}
 - spazio-profiler
+{{- end }}
+{{- if .Values.descheduler.enabled }}
+- spazio-descheduler
 {{- end }}
 {{- end }}
 

@@ -12,6 +12,7 @@
 //	install     spazio's commands on clusters of every kind
 //	profiles    the profiler with its objects, and schedulers that decide by them
 //	pronto      nodes that follow Pronto's rejection signal, from a sample to a bind
+//	relief      what the descheduler evicts and what not, and its rights withheld
 //	testbeds    test beds: definitions, jobs and schedulings on simulated nodes, and what remains when any
 //	            part is killed
 //	waking      pods that wait, and places that become free for them

@@ -111,6 +111,10 @@ var connections = map[string][]connection{
 		{"prometheus", "spazio-agent", 9700}, {"prometheus", "spazio-aggregator", 9701}, {"prometheus", "spazio-scheduler", 10259},
 	},
 	"agent-kube": {{"spazio-agent", "", 443}, {"spazio-agent", "", 6443}},
+	"descheduler": {
+		{"spazio-agent", "spazio-descheduler", 9690}, {"prometheus", "spazio-descheduler", 9705},
+		{"spazio-descheduler", "", 443}, {"spazio-descheduler", "", 6443},
+	},
 	"testbed": {
 		{"spazio-testbed", "spazio-scheduler", 9690}, {"prometheus", "spazio-testbed", 9704}, {anyPod, "spazio-testbed", 9695},
 		{"spazio-testbed", "", 443}, {"spazio-testbed", "", 6443},
@@ -172,7 +176,7 @@ func TestNetworkPolicies(t *testing.T) {
 func peersOf(t *testing.T, objects []*unstructured.Unstructured) (peers []peer, ports []int32) {
 	t.Helper()
 	known := map[int32]bool{22: true, 53: true, 80: true, 443: true, 6443: true, 9100: true}
-	for port := int32(9690); port <= 9704; port++ {
+	for port := int32(9690); port <= 9705; port++ {
 		known[port] = true
 	}
 	for _, w := range workloads(t, objects) {

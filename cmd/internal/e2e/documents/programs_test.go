@@ -21,6 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/certs"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	"github.com/spazio-scheduler/spazio/cmd/internal/deschedulerd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
 	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/profilerd"
@@ -47,6 +48,7 @@ var programs = map[string]program{
 	"spazio-aggregator":  {aggregatord.NewCommand, aggregatord.Main},
 	"spazio-certs":       {certs.NewCommand, certs.Main},
 	"spazio-demo":        {demo.NewCommand, demo.Main},
+	"spazio-descheduler": {deschedulerd.NewCommand, deschedulerd.Main},
 	"spazio-lab":         {lab.NewCommand, lab.Main},
 	"spazio-host-energy": {powerd.NewCommand, powerd.Main},
 	"spazio-profiler":    {profilerd.NewCommand, profilerd.Main},

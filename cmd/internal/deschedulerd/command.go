@@ -1,0 +1,108 @@
+// Package deschedulerd is the command spazio-descheduler: flags around package
+// cmd/descheduler/service.
+package deschedulerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // the client's metrics
+	"k8s.io/klog/v2"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/descheduler/service"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	shared "github.com/spazio-scheduler/spazio/cmd/internal/flags"
+	"github.com/spazio-scheduler/spazio/node/build"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
+)
+
+// Main runs the command until it fails or ctx ends, and returns its exit code.
+var Main = command.Program(NewCommand)
+
+// NewCommand returns the command with its flags at their defaults.
+func NewCommand() *cobra.Command {
+	config := service.Config{Cycle: service.DefaultCycle}
+	config.Args.Listen = "127.0.0.1:9690"
+	var tls transport.Config
+	var metrics string
+	var log command.Log
+	c := &cobra.Command{
+		Use:   "spazio-descheduler",
+		Short: "Evict pods from nodes that have become too full, if another node has room for them",
+		Long: "spazio-descheduler is the Kubernetes descheduler with the plugin " + service.ReliefPlugin + ". Agents report\n" +
+			"to it as to a scheduler. It evicts a pod only from a node whose measured room has been\n" +
+			"negative for minutes, and only if another node has measured room for it. Begin with\n" +
+			"--dry-run, which logs what would be evicted.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			logger, err := log.Logger(c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			klog.SetSlogLogger(logger)
+			a := &config.Args
+			a.TLSCertFile, a.TLSKeyFile, a.TLSClientCAFile, a.Insecure = tls.CertFile, tls.KeyFile, tls.ClientCAFile, tls.Insecure
+			if err := config.Validate(); err != nil {
+				return command.Usage(err)
+			}
+			return shared.RefusedTLS(run(c.Context(), config, metrics))
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
+	flags.StringVar(&config.PolicyFile, "policy-config-file", "", "file of the DeschedulerPolicy (default one with "+service.ReliefPlugin+" alone, which leaves pods with persistent volumes where they are)")
+	flags.DurationVar(&config.Cycle, "descheduling-interval", config.Cycle, "time between two looks at the nodes, at most the interval of "+service.ReliefPlugin)
+	flags.BoolVar(&config.DryRun, "dry-run", false, "log what would be evicted and why, and evict nothing")
+	flags.StringVar(&config.Args.Listen, "listen", config.Args.Listen, "host:port on which agents publish their reports")
+	flags.StringVar(&tls.CertFile, "tls-cert-file", "", "PEM certificate chain shown to agents")
+	flags.StringVar(&tls.KeyFile, "tls-private-key-file", "", "PEM private key of --tls-cert-file")
+	flags.StringVar(&tls.ClientCAFile, "tls-client-ca-file", "", "PEM authorities that agents' certificates must come from; empty asks for none")
+	flags.BoolVar(&tls.Insecure, "insecure", false, "allow agents plaintext beyond loopback")
+	flags.StringVar(&config.Args.AgentServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
+	flags.StringVar(&metrics, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9705; empty for none")
+	command.LogFlags(flags, &log)
+	return command.Serves(c)
+}
+
+// registerBuild adds the build of this program to the metrics.
+var registerBuild = sync.OnceFunc(func() { legacyregistry.RawMustRegister(build.Info("spazio-descheduler")) })
+
+// errNotReady is the answer of /readyz until the pods and nodes are known.
+var errNotReady = errors.New("pods and nodes are not known yet")
+
+func run(ctx context.Context, config service.Config, metrics string) error {
+	// The descheduler would wrap what is wrong with the address in text alone.
+	listener, err := transport.Listen(ctx, config.Args.Listen, config.Args.Transport())
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	if err := listener.Close(); err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	d, err := service.New(config)
+	if err != nil {
+		return err
+	}
+	registerBuild()
+	ready := func() error {
+		if !d.Hub().Ready() {
+			return errNotReady
+		}
+		return nil
+	}
+	shown, err := endpoint.NewServers(ctx, endpoint.ServersConfig{
+		Shown: endpoint.Config{Gatherer: legacyregistry.DefaultGatherer, Ready: ready}, Metrics: metrics,
+	})
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return shown.Run(ctx) })
+	group.Go(func() error { return d.Run(ctx) })
+	return group.Wait()
+}
