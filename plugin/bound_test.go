@@ -4,15 +4,19 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// TestBoundPodInACycle: a pod that has a node keeps it, however full the node is.
+// TestBoundPodInACycle: a pod that has its node is not refused it, however full it is, and changes
+// nothing. From Kubernetes 1.37 on one may be scheduled whose resize its node has deferred.
 func TestBoundPodInACycle(t *testing.T) {
 	c := newCluster(t, withoutRetry(2))
 	client := c.dial()
 	for i := range 2 {
 		c.open(client, nodeName(i)).settle(agent.Report{Avail: 0})
 	}
+	const reserved = `spazio_profile_pods_total{source="off"}`
+	before := counter(t, reserved)
 	pod, state := newPod(0, onNode(nodeName(0))), &cycleState{}
 	if _, status := c.PreFilter(t.Context(), state, pod, c.infos); !status.IsSkip() {
 		t.Errorf("PreFilter: got %v, want Skip", status)
@@ -25,6 +29,13 @@ func TestBoundPodInACycle(t *testing.T) {
 	}
 	if status := c.Reserve(t.Context(), state, pod, nodeName(0)); !status.IsSuccess() {
 		t.Errorf("Reserve: %v", status)
+	}
+	if census := c.hub.Ledger(); census != (reserve.Census{}) {
+		t.Errorf("the ledger counts a pod again that has its node: %+v", census)
+	}
+	c.Unreserve(t.Context(), state, pod, nodeName(0)) // the scheduler never binds it
+	if got := counter(t, reserved); got != before {
+		t.Errorf("it is counted as reserved")
 	}
 	if got := c.hub.Waiting(); got != 0 {
 		t.Errorf("got %d waiting pods, want none", got)

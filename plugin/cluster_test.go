@@ -137,7 +137,11 @@ func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod)        { h.act
 type cycleState struct {
 	fwk.CycleState
 	data sync.Map
+	// tentative is set while a gang is tried.
+	tentative bool
 }
+
+func (s *cycleState) IsPodGroupSchedulingCycle() bool { return s.tentative }
 
 func (s *cycleState) Read(key fwk.StateKey) (fwk.StateData, error) {
 	if v, ok := s.data.Load(key); ok {
@@ -505,15 +509,21 @@ func (s *stream) settle(r agent.Report) {
 
 // attempt is one scheduling cycle up to the choice of a node.
 func (p *profiled) attempt(pod *v1.Pod, nodes []fwk.NodeInfo) (fwk.CycleState, []fwk.NodeInfo, *fwk.Status) {
-	ctx, state := context.Background(), &cycleState{}
+	state := &cycleState{}
+	feasible, status := p.attemptIn(state, pod, nodes)
+	return state, feasible, status
+}
+
+// attemptIn is attempt in a given cycle.
+func (p *profiled) attemptIn(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (feasible []fwk.NodeInfo, status *fwk.Status) {
+	ctx := context.Background()
 	result, status := p.PreFilter(ctx, state, pod, nodes)
 	if status.IsSkip() {
-		return state, nodes, nil
+		return nodes, nil
 	}
 	if !status.IsSuccess() {
-		return state, nil, status
+		return nil, status
 	}
-	var feasible []fwk.NodeInfo
 	for _, info := range nodes {
 		if !result.AllNodes() && !result.NodeNames.Has(info.Node().Name) {
 			continue
@@ -524,7 +534,7 @@ func (p *profiled) attempt(pod *v1.Pod, nodes []fwk.NodeInfo) (fwk.CycleState, [
 			status = s
 		}
 	}
-	return state, feasible, status
+	return feasible, status
 }
 
 // scores runs the scoring of a cycle.

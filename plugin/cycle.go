@@ -41,6 +41,8 @@ type cycle struct {
 	lowest          float64
 	admittedOverdue bool
 	short           reserve.Reason
+	// granted is the node that a pod was tentatively reserved on with its gang.
+	granted string
 	// energy compares the nodes by their energy, where the profile ranks by it.
 	energy energy.Ranking
 	// statuses has a place for each refused node, given counts those given away. They are made

@@ -155,7 +155,7 @@ func (w rooms) Slots(id, of int, beside []int) int {
 	if !n.inAPI.Load() {
 		return 0
 	}
-	v := n.view.Load()
+	v := w.viewOf(n)
 	flight := v.Flight
 	for _, other := range beside {
 		flight = flight.With(1, w.classes[other].asks)
@@ -177,5 +177,5 @@ func (w rooms) Places(id, of int) int {
 	if !n.inAPI.Load() {
 		return 0
 	}
-	return w.rules.places(n, n.view.Load(), w.classes[of].asks, w.at)
+	return w.rules.places(n, w.viewOf(n), w.classes[of].asks, w.at)
 }

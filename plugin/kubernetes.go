@@ -15,3 +15,7 @@ import (
 func (p *spazio) PreBindPreFlight(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
 	return &fwk.PreBindPreFlightResult{AllowParallel: true}, p.preFlight(state, pod)
 }
+
+// isTentative reports whether a cycle only tries whether a gang fits: all that it reserves is taken
+// back.
+func isTentative(state fwk.CycleState) bool { return state.IsPodGroupSchedulingCycle() }

@@ -13,3 +13,6 @@ import (
 func (p *spazio) PreBindPreFlight(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
 	return p.preFlight(state, pod)
 }
+
+// isTentative reports whether a cycle only tries whether a gang fits, which there is none for.
+func isTentative(fwk.CycleState) bool { return false }

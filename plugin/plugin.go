@@ -110,6 +110,10 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		p.awaitPlain(pod, c)
 		return &fwk.PreFilterResult{NodeNames: c.names()}, nil
 	}
+	if isTentative(state) {
+		h.waiting.await(pod.UID, a, placement.EveryNode(), false)
+		return nil, nil
+	}
 	c.waitSet, c.rises = newRefusedNodes(c.directory.limit), h.waiting.recheck
 	h.waiting.follow(pod.UID, a, c.waitSet)
 	return nil, nil
@@ -183,13 +187,14 @@ func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 
 // Reserve checks once more whether the node has room, and puts the pod in flight. Both are one
 // step, because the node is locked meanwhile. A placeholder is never in flight, because no report
-// will ever list it: what it holds counts from its bind.
+// will ever list it: what it holds counts from its bind. A pod that was scheduled with its node, for
+// a resize that the node has deferred, changes nothing.
 func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) *fwk.Status {
 	h := p.hub
-	if h.Placeholder(pod.UID) {
+	if h.Placeholder(pod.UID) || podstate.WasBound(state) {
 		return nil
 	}
-	key, demand := reserve.KeyOf(string(pod.UID)), h.enter(pod)
+	key, demand, tentative := reserve.KeyOf(string(pod.UID)), h.enter(pod), isTentative(state)
 	n := h.nodes.get(name)
 	if n == nil {
 		// The node's own event is late; no report of it can have been accepted yet.
@@ -200,11 +205,8 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	n.mu.Lock()
 	h.refreshLocked(n)
 	v, at, admittedOverdue, reason := n.view.Load(), h.moment(), false, reserve.Admitted
-	if !p.exempt(pod) && !podstate.WasBound(state) && !p.scoreOnly {
-		asks := h.asks(h.knowledge(pod))
-		reason = h.rules.decide(v, asks, at)
-		admittedOverdue = reason != reserve.Admitted && p.admitsOverdue(state, n, v, asks, at)
-		if reason != reserve.Admitted && !admittedOverdue {
+	if !p.exempt(pod) && !p.scoreOnly {
+		if reason, admittedOverdue = p.decideAgain(state, pod, n, v, at); reason != reserve.Admitted && !admittedOverdue {
 			n.mu.Unlock()
 			// Another node may have room for it.
 			h.waiting.lost(pod.UID)
@@ -212,10 +214,15 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 			h.metrics.lostRaces[reason].Inc()
 			return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node %s changed during scheduling: %s", name, reason))
 		}
-		if !admittedOverdue {
+		if !tentative && !admittedOverdue {
 			h.observe(n, v, at.Now)
 		}
-		h.compare(pod, v, at, admittedOverdue)
+		if !tentative {
+			h.compare(pod, v, at, admittedOverdue)
+		}
+	}
+	if tentative {
+		h.waiting.hold(n, v, pod.UID)
 	}
 	err := h.ledger.Reserve(name, key, demand, h.clock())
 	h.updateDemand(pod, key, demand)
@@ -224,10 +231,21 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	}
 	h.refreshLocked(n)
 	n.mu.Unlock()
-	if err == nil {
+	if err == nil && !tentative {
 		h.metrics.podsBySource[h.knowledge(pod).source].Inc()
 	}
 	return p.reserved(state, pod, name, n.id, v, err)
+}
+
+// decideAgain decides on a pod for a node that is locked and looks as in v, unless the pod has been
+// admitted to it with its gang.
+func (p *spazio) decideAgain(state fwk.CycleState, pod *v1.Pod, n *node, v *view, at reserve.Moment) (reason reserve.Reason, overdue bool) {
+	if c, err := p.cycle(state); err == nil && c.granted == n.name {
+		return c.short, c.admittedOverdue
+	}
+	asks := p.hub.asks(p.hub.knowledge(pod))
+	reason = p.hub.rules.decide(v, asks, at)
+	return reason, reason != reserve.Admitted && p.admitsOverdue(state, n, v, asks, at)
 }
 
 // observe records a granted reservation; n is locked.
@@ -266,6 +284,12 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, id int
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
+	if isTentative(state) {
+		if c, err := p.cycle(state); err == nil {
+			c.granted = name
+		}
+		return nil
+	}
 	first, tried, marked := p.hub.waiting.reserved(pod.UID, id)
 	if tried {
 		p.hub.metrics.toReserve.Observe((p.hub.now() - first).Seconds())
@@ -287,7 +311,11 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, id int
 }
 
 // Unreserve takes the pod out of flight again. It may come without a Reserve.
-func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, name string) {
+func (p *spazio) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) {
+	if isTentative(state) {
+		p.unreserveTentative(state, pod, name)
+		return
+	}
 	if !p.hub.ledger.Unreserve(name, reserve.KeyOf(string(pod.UID))) {
 		p.hub.forgetGone(pod)
 		return

@@ -54,7 +54,9 @@ type waiting struct {
 	// taint.
 	nodes   []*node
 	changes int
-	pods    map[types.UID]*waitingPod
+	// tentative are the nodes on which pods of a gang are reserved that is being tried.
+	tentative map[*node]*tentativeNode
+	pods      map[types.UID]*waitingPod
 	// byNumber are the pods by their numbers in the Queue, nil where there is none.
 	byNumber []*waitingPod
 	numbers  numbers
@@ -125,7 +127,7 @@ type kind struct {
 }
 
 func newWaiting() *waiting {
-	w := &waiting{due: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod)}
+	w := &waiting{due: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod), tentative: make(map[*node]*tentativeNode)}
 	w.configure(waitingConfig{moment: func() reserve.Moment { return reserve.Moment{} }, lives: new(lives.Lives)})
 	return w
 }
@@ -461,6 +463,7 @@ func (w *waiting) remove(n *node) {
 	if w.has(n) {
 		w.queue.RemoveNode(n.id, w.at.Now)
 		w.nodes[n.id] = nil
+		delete(w.tentative, n)
 	}
 }
 

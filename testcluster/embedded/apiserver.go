@@ -89,6 +89,7 @@ func serverOptions(config Config, dir string, listener net.Listener, etcd string
 	o.Authentication.TokenFile.TokenFile = callers.tokenFile
 	o.Authentication.ClientCert.ClientCA = callers.caFile
 	o.Authentication.Anonymous.Allow = false
+	o.APIEnablement.RuntimeConfig = config.RuntimeConfig
 	o.Authorization.Modes = []string{modes.ModeAlwaysAllow}
 	if config.RBAC {
 		o.Authorization.Modes = []string{modes.ModeRBAC}

@@ -49,6 +49,10 @@ type Config struct {
 	// to the administrator of RESTConfig alone. Without, every credential has
 	// all rights.
 	RBAC bool
+	// RuntimeConfig switches versions of the API on, as kube-apiserver's --runtime-config does:
+	// {"scheduling.k8s.io/v1beta1": "true"}. A feature gate that one needs is set in the process before
+	// Start, with utilfeature.DefaultMutableFeatureGate of k8s.io/apiserver.
+	RuntimeConfig map[string]string
 	// Audit, if set, receives an event for every request that has been answered, and
 	// for each watch that begins: user, request and response code, without
 	// bodies (level Metadata). The API server's own requests are left out. It

@@ -9,6 +9,7 @@
 //	documents   what pages state about commands: flags, arguments and values exist
 //	external    the interface /external/v1 keeps to its contract
 //	failures    agents, schedulers, nodes and the API server that end or are slow
+//	gangs       pods that start all together or not at all
 //	install     spazio's commands on clusters of every kind
 //	profiles    the profiler with its objects, and schedulers that decide by them
 //	pronto      nodes that follow Pronto's rejection signal, from a sample to a bind

@@ -55,3 +55,9 @@ func (c *Controller) Announce(waiters []plugin.RoomWaiter, asking map[string]int
 	c.announce(waiters, asking)
 	return *c.buffers.Load()
 }
+
+// Pass makes the API once as it should be by what a Hub knows.
+func (c *Controller) Pass(ctx context.Context, hub *plugin.Hub) error {
+	c.hub = hub
+	return c.pass(ctx)
+}
