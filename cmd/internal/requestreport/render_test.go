@@ -28,7 +28,7 @@ func TestText(t *testing.T) {
 Requests and measured use of a test, 2026-11-29T12:00:00Z.
 Use was measured from 2026-11-29T12:00:00Z to 2026-11-29T12:16:40Z on 2 nodes of 3.
 6 pods of 3 workloads; pods that declare no requests: 3.
-Of the CPU 48% is requested and 67% is used on average, of the memory 32% and 48%.
+Of the CPU 48% is requested and 67% is used or waited for on average, of the memory 32% and 48%.
 1 node full by requests but idle by measurement; 1 node at risk.
 A note.
 Nodes of which nothing was measured: 1 of 3. Their use and room are unknown, and totals of use and room are of the
