@@ -220,6 +220,31 @@ func TestSchemaTakes(t *testing.T) {
 	}
 }
 
+// A profiler that reads Prometheus reaches the namespace of monitoring; no other does.
+func TestProfilerReachesPrometheus(t *testing.T) {
+	for name, test := range map[string]struct {
+		values map[string]any
+		rules  int
+	}{
+		"without":       {nil, 1},
+		"with":          {nested([]any{"--prometheus=http://p.monitoring:9090"}, "profiler", "extraArgs"), 2},
+		"other flag":    {nested([]any{"--prometheus-ca-file=/x"}, "profiler", "extraArgs"), 1},
+		"no monitoring": {map[string]any{"profiler": map[string]any{"extraArgs": []any{"--prometheus=http://p:9090"}}, "networkPolicies": map[string]any{"monitoringNamespace": ""}}, 1},
+	} {
+		objects, err := rendered(test.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := find(t, objects, "NetworkPolicy", "spazio-profiler", "spec", "egress").([]any)
+		if len(rules) != test.rules {
+			t.Errorf("%s: %v", name, rules)
+		}
+		if test.rules == 2 && of[string](t, rules[1].(map[string]any)["to"].([]any)[0], "namespaceSelector", "matchLabels", "kubernetes.io/metadata.name") != "monitoring" {
+			t.Errorf("%s: %v", name, rules[1])
+		}
+	}
+}
+
 // find returns what lies at the path in the one object of the kind and name.
 func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string, path ...any) any {
 	t.Helper()
