@@ -80,6 +80,25 @@ new      1            25%         -     -    -                6%         -    - 
 	}
 }
 
+// Of nodes that were not measured, or once only, the report does not say that none is idle or at risk.
+func TestNoVerdict(t *testing.T) {
+	for name, spans := range map[string]int{"none": 0, "one": 1, "two": 2} {
+		in := small()
+		in.Nodes = in.Nodes[:1]
+		if spans > 0 {
+			in.Nodes[0].Use = steady(spans, amounts(1, 1), requestreport.Room{})
+		}
+		in.Pods, in.Profiles = nil, nil
+		var b strings.Builder
+		if err := report(t, in).WriteText(&b, 0); err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Contains(b.String(), "0 nodes at risk"); said != (spans > 1) {
+			t.Errorf("%s: %s", name, b.String())
+		}
+	}
+}
+
 // A spreadsheet gets a row for everything, numbers as they are, and empty cells for what is unknown.
 func TestRows(t *testing.T) {
 	var b bytes.Buffer
