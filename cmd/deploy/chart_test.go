@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,8 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
-
-	schedulerargs "github.com/spazio-scheduler/spazio/plugin/config/v1"
 )
 
 // apiServer is one that takes the default scheduler.
@@ -199,18 +196,9 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// The schema knows the plugin's arguments, and what pods take and tolerate.
+// The schema takes what pods may take and tolerate.
 func TestSchemaTakes(t *testing.T) {
-	args := map[string]any{}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[schedulerargs.SpazioArgs]()) {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
-			args[name] = nil
-		}
-	}
-	delete(args, "kind")
-	delete(args, "apiVersion")
 	for _, values := range []map[string]any{
-		nested(args, "scheduler", "args"),
 		nested(map[string]any{"requests": map[string]any{"cpu": 1, "memory": "1.5Gi"}, "limits": map[string]any{"cpu": "1500m", "memory": "2e9"}}, "agent", "resources"),
 		nested([]any{map[string]any{"operator": "Exists"}, map[string]any{"key": "a", "value": "b", "effect": "NoExecute", "tolerationSeconds": 3}}, "testbed", "tolerations"),
 	} {

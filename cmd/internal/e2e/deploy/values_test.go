@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 )
 
 const chart = root + "/cmd/deploy/chart"
@@ -84,10 +86,33 @@ func combinations(t *testing.T) map[string][]*unstructured.Unstructured {
 	return made
 }
 
+// The values' schema knows the plugin's arguments, all of them and no other.
+func TestSchemaOfArguments(t *testing.T) {
+	var want []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[configv1.SpazioArgs]()) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && !field.Anonymous && len(field.Index) == 1 {
+			want = append(want, name)
+		}
+	}
+	text, err := os.ReadFile(chart + "/values.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s valuesSchema
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	got := s.Properties["scheduler"].Properties["args"].PropertyNames.Enum
+	if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+		t.Errorf("the schema has %q, the plugin %q", got, want)
+	}
+}
+
 // valuesSchema is as much of the values' schema as says which of them are enumerated.
 type valuesSchema struct {
-	Properties map[string]valuesSchema
-	Enum       []any
+	Properties    map[string]valuesSchema
+	Enum          []any
+	PropertyNames struct{ Enum []string }
 }
 
 func (s valuesSchema) each(path []string, do func(path []string, value any)) {

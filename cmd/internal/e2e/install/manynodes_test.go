@@ -2,7 +2,6 @@ package install
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -156,9 +155,9 @@ func removeManyNodes(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	all, now := metav1.ListOptions{LabelSelector: "many"}, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
 	cluster.Eventually(t, "the nodes and their pods are gone", func() (bool, any) {
-		err := client.CoreV1().Nodes().DeleteCollection(context.Background(), now, all)
+		err := client.CoreV1().Nodes().DeleteCollection(t.Context(), now, all)
 		for _, namespace := range []string{deploy.AgentNamespace, metav1.NamespaceDefault} {
-			err = errors.Join(err, client.CoreV1().Pods(namespace).DeleteCollection(context.Background(), now, all))
+			err = errors.Join(err, client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), now, all))
 		}
 		return err == nil, err
 	})
