@@ -184,9 +184,51 @@ func TestSchemaRefuses(t *testing.T) {
 		nested(1.5, "energy", "weight"),
 		nested([]any{"Lab"}, "testbed", "namespaces"),
 		nested(0, "testbed", "replicas"),
+		nested(map[string]any{"cpu": "1"}, "agent", "resources", "request"),
+		nested("one", "profiler", "resources", "limits", "cpu"),
+		nested([]any{map[string]any{"keys": "x"}}, "scheduler", "tolerations"),
+		nested([]any{map[string]any{"effect": "Never"}}, "aggregator", "tolerations"),
+		nested("1m", "scheduler", "args", "maxwait"),
 	} {
 		if _, err := rendered(values); err == nil || !strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
 			t.Errorf("%v: %v", values, err)
+		}
+	}
+}
+
+// The schema takes what pods may take and tolerate.
+func TestSchemaTakes(t *testing.T) {
+	for _, values := range []map[string]any{
+		nested(map[string]any{"requests": map[string]any{"cpu": 1, "memory": "1.5Gi"}, "limits": map[string]any{"cpu": "1500m", "memory": "2e9"}}, "agent", "resources"),
+		nested([]any{map[string]any{"operator": "Exists"}, map[string]any{"key": "a", "value": "b", "effect": "NoExecute", "tolerationSeconds": 3}}, "testbed", "tolerations"),
+	} {
+		if _, err := rendered(values); err != nil {
+			t.Errorf("%v: %v", values, err)
+		}
+	}
+}
+
+// A profiler that reads Prometheus reaches the namespace of monitoring; no other does.
+func TestProfilerReachesPrometheus(t *testing.T) {
+	for name, test := range map[string]struct {
+		values map[string]any
+		rules  int
+	}{
+		"without":       {nil, 1},
+		"with":          {nested([]any{"--prometheus=http://p.monitoring:9090"}, "profiler", "extraArgs"), 2},
+		"other flag":    {nested([]any{"--prometheus-ca-file=/x"}, "profiler", "extraArgs"), 1},
+		"no monitoring": {map[string]any{"profiler": map[string]any{"extraArgs": []any{"--prometheus=http://p:9090"}}, "networkPolicies": map[string]any{"monitoringNamespace": ""}}, 1},
+	} {
+		objects, err := rendered(test.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := find(t, objects, "NetworkPolicy", "spazio-profiler", "spec", "egress").([]any)
+		if len(rules) != test.rules {
+			t.Errorf("%s: %v", name, rules)
+		}
+		if test.rules == 2 && of[string](t, rules[1].(map[string]any)["to"].([]any)[0], "namespaceSelector", "matchLabels", "kubernetes.io/metadata.name") != "monitoring" {
+			t.Errorf("%s: %v", name, rules[1])
 		}
 	}
 }

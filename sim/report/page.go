@@ -96,8 +96,12 @@ func (p *Page) Table(t text.Table) {
 			tag = "th"
 		}
 		p.b.WriteString("<tr>")
-		for _, cell := range row {
-			fmt.Fprintf(&p.b, "<%s>%s</%s>", tag, html.EscapeString(cell), tag)
+		for column, cell := range row {
+			class := ""
+			if column < len(t.Right) && t.Right[column] {
+				class = ` class="n"`
+			}
+			fmt.Fprintf(&p.b, "<%s%s>%s</%s>", tag, class, html.EscapeString(cell), tag)
 		}
 		p.b.WriteString("</tr>\n")
 	}
@@ -130,10 +134,11 @@ func (p *Page) Picture(name, file, caption string, c Chart) {
 	fmt.Fprintf(&p.b, "<figure><svg%s<figcaption>%s</figcaption></figure>\n", within, html.EscapeString(caption))
 }
 
-const style = `body{font:15px/1.5 sans-serif;max-width:72em;margin:2em auto;padding:0 1em}
+const style = `body{font:15px/1.5 sans-serif;max-width:90em;margin:2em auto;padding:0 1em}
 table{border-collapse:collapse;font-size:13px;margin:1em 0;display:block;overflow-x:auto}
 caption{text-align:left;font-weight:bold;padding:.3em 0}
 td,th{border:1px solid #ccc;padding:.2em .6em;text-align:left;white-space:nowrap}
+td.n,th.n{text-align:right}
 figure{margin:1em 0}
 svg{max-width:100%;height:auto}`
 

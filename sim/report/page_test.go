@@ -22,7 +22,7 @@ func written(t *testing.T, name string) (shown string, others []string) {
 		t.Fatal(err)
 	}
 	p.Paragraph("a & b")
-	p.Table(text.Table{Title: "who", Header: []string{"name", "x"}, Rows: [][]string{{"a|b", "<1>"}}})
+	p.Table(text.Table{Title: "who", Header: []string{"name", "x"}, Right: []bool{false, true}, Rows: [][]string{{"a|b", "<1>"}}})
 	p.Tables("none", text.Table{Title: "nobody", Header: []string{"name"}})
 	p.Picture("line", "line.svg", "a line", report.Chart{Panels: []report.Panel{{Title: "a panel"}}})
 	if err := p.Save(path); err != nil {
@@ -62,7 +62,7 @@ func TestMarkdown(t *testing.T) {
 func TestHTML(t *testing.T) {
 	shown, others := written(t, "p.html")
 	for _, want := range []string{
-		"<title>Pods &lt; nodes</title>", "<h1>Pods &lt; nodes</h1>", "<p>a &amp; b</p>", "<th>name</th>", "<td>&lt;1&gt;</td>",
+		"<title>Pods &lt; nodes</title>", "<h1>Pods &lt; nodes</h1>", "<p>a &amp; b</p>", "<th>name</th>", `<td class="n">&lt;1&gt;</td>`,
 		"<figure><svg ", ">a panel</text>", "</svg>\n<figcaption>a line</figcaption></figure>",
 	} {
 		if !strings.Contains(shown, want) {

@@ -42,6 +42,7 @@ type source struct {
 	made       layout.Path
 	log        io.Writer
 	kubernetes string // the version that the workspace selects
+	digests    map[string]string
 	suffix     string // of the scheduler's name in the file of digests, if Kubernetes is another than the tree's
 }
 
@@ -84,6 +85,9 @@ func open(ctx context.Context, o options, dir, cache string, log io.Writer) (*so
 // make builds a program's image, an index if it is for several platforms, puts it where it goes, its
 // bills of materials behind it, and returns what it is named by.
 func (s *source) make(ctx context.Context, p program) (name.Digest, error) {
+	if p.name == chart {
+		return s.makeChart(ctx)
+	}
 	result, err := s.build(ctx, p)
 	if err != nil {
 		return name.Digest{}, err

@@ -7,6 +7,9 @@
 //	GOWORK=off go run -C tools/images . -to push:ADDRESS    into a registry
 //	GOWORK=off go run -C tools/images . -verify             builds twice and compares
 //
+// With -only chart it makes the Helm chart's package as an artifact of the chart's own version, whose
+// values name the images at the same place: by the file of -digests, else by -tag.
+//
 // With -kubernetes 1.35 it makes the scheduler of that version alone, by the workspace in
 // tools/kubernetes/1.35; -k8s1.35 ends its tag, and its name in the file of -digests, to
 // which it is added.
@@ -55,7 +58,7 @@ var (
 	names = []string{
 		"spazio-agent", "spazio-agent-kube", "spazio-aggregator", "spazio-certs", "spazio-descheduler", "spazio-profiler", scheduler, "spazio-testbed",
 	}
-	others = []string{"spazio-testapp"}
+	others = []string{"spazio-testapp", chart}
 )
 
 // supported are the platforms of an image.
@@ -117,7 +120,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&all, "all", false, "both platforms of the scheduler too")
 	flags.StringVar(&o.kubernetes, "kubernetes", "", "minor version of Kubernetes, such as 1.35: makes the scheduler of it alone, with -k8s1.35 at the end of its tag")
 	flags.StringVar(&tag, "tag", "dev", "tag of the images")
-	flags.StringVar(&o.digests, "digests", "", "file (an absolute path) for the digest of each program, as JSON; with -kubernetes it is added to what the file says")
+	flags.StringVar(&o.digests, "digests", "", "file (an absolute path) for the digest of each program, as JSON; with -kubernetes it is added to what the file says; the chart takes it from there")
 	flags.BoolVar(&insecure, "insecure", false, "push over plain HTTP (an address of the loopback is always asked so)")
 	flags.BoolVar(&o.verify, "verify", false, "build two clones of the commit at two paths with two empty build caches; fail if digests differ, an image is too large, or its bill of materials is not what the program was built from")
 	if err := flags.Parse(args); err != nil {
@@ -173,9 +176,15 @@ func choose(only, platforms string, all bool) ([]program, error) {
 			return nil, invalid("platforms", platforms, "one of them is there twice")
 		}
 	}
+	if len(chosen) > 1 && slices.Contains(chosen, chart) {
+		return nil, invalid("only", only, "the chart is made alone, when the images are there")
+	}
 	var programs []program
 	for _, name := range chosen {
-		p := program{"spazio-" + strings.TrimPrefix(name, "spazio-"), everywhere}
+		p := program{name, everywhere}
+		if name != chart {
+			p.name = "spazio-" + strings.TrimPrefix(name, "spazio-")
+		}
 		if known := slices.Concat(names, others); !slices.Contains(known, p.name) {
 			return nil, invalid("only", name, "no such program, there are "+strings.Join(known, ", "))
 		}
@@ -196,16 +205,17 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	digests := map[string]string{}
 	if o.digests != "" {
 		text, err := os.ReadFile(o.digests)
-		if err == nil && o.kubernetes != "" {
+		ofChart := o.programs[0].name == chart
+		if err == nil && (o.kubernetes != "" || ofChart) {
 			err = json.Unmarshal(text, &digests)
-		} else if errors.Is(err, fs.ErrNotExist) {
+		} else if errors.Is(err, fs.ErrNotExist) && !ofChart {
 			_, err = os.Stat(filepath.Dir(o.digests))
 		}
 		if err != nil {
 			return invalid("digests", o.digests, err.Error())
 		}
 	}
-	parent, err := o.to.check(o.programs[0].name)
+	parent, err := o.to.check(strings.Replace(o.programs[0].name, chart, chartName, 1))
 	if err != nil {
 		return err
 	}
@@ -231,6 +241,7 @@ func makeAll(ctx context.Context, o options, dir, cache string, digests map[stri
 	if err != nil {
 		return err
 	}
+	s.digests = digests
 	if s.Changes != "" {
 		fmt.Fprintf(log, "warning: there are changes beyond %s: the images are not that commit's\n", s.Revision)
 	}
@@ -242,7 +253,9 @@ func makeAll(ctx context.Context, o options, dir, cache string, digests map[stri
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		digests[p.name+s.suffix] = reference.DigestStr()
+		if p.name != chart {
+			digests[p.name+s.suffix] = reference.DigestStr()
+		}
 		fmt.Fprintln(stdout, reference)
 	}
 	return nil

@@ -41,6 +41,7 @@ func TestHostileOptions(t *testing.T) {
 		{"-to", "layout:/x", "-only", "../../etc"},
 		{"-to", "layout:/x", "-only", "agent,"},
 		{"-to", "layout:/x", "-only", "agent,agent"},
+		{"-to", "layout:/x", "-only", "agent,chart"},
 		{"-to", "layout:/x", "-only", "agent,spazio-agent"},
 		{"-to", "layout:/x", "-platforms", "linux/arm64,linux/arm64"},
 		{"-to", "layout:/x", "-platforms", "linux/arm64", "-all"},

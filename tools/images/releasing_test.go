@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -34,6 +35,7 @@ func TestReleasing(t *testing.T) {
 			over[file] = "package main\n\nfunc main() {}\n"
 		}
 	}
+	maps.Copy(over, chartIn(t))
 	root := newTree(t, over)
 	address := serve(t, registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo))))
 	dir := t.TempDir()
@@ -78,6 +80,7 @@ func TestReleasing(t *testing.T) {
 			t.Errorf("scheduler of %s: got %s, in the file %v", minor, other, digests)
 		}
 	}
+	tagged("spazio:0.1.0-dev") // the chart
 	if digests[scheduler+"-k8s1.36"] == digests[scheduler+"-k8s1.35"] {
 		t.Errorf("got one image for two versions of Kubernetes: %v", digests)
 	}

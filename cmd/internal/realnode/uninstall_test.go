@@ -45,7 +45,7 @@ func without(names, others []string) []string {
 // passing are resources whose objects come and go by themselves.
 var passing = []string{"events"}
 
-// inventory returns the names of all lasting objects in the API.
+// inventory names every object in the API that stays, and what nodes are marked with.
 func inventory(t *testing.T) (objects []string) {
 	t.Helper()
 	lists, err := node.client.Discovery().ServerPreferredResources()
@@ -70,7 +70,16 @@ func inventory(t *testing.T) (objects []string) {
 				if o.GetNamespace() == corev1.NamespaceNodeLease { // created by the kubelet at some time
 					continue
 				}
-				objects = append(objects, strings.Join([]string{r.Name, o.GetNamespace(), o.GetName()}, "/"))
+				name := strings.Join([]string{r.Name, o.GetNamespace(), o.GetName()}, "/")
+				objects = append(objects, name)
+				if r.Name != "nodes" {
+					continue
+				}
+				for _, marks := range []map[string]string{o.GetLabels(), o.GetAnnotations()} {
+					for key := range marks {
+						objects = append(objects, name+" "+key)
+					}
+				}
 			}
 		}
 	}

@@ -106,6 +106,7 @@ func TestUpgrade(t *testing.T) {
 	before.run(t, before.arguments()...)
 	places("back at the parent", "parent", "parent")
 	after.run(t, after.arguments()...)
+	hasten(t)
 
 	made := pods.end()
 	pods.wait(t, made)

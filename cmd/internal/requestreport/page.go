@@ -64,7 +64,7 @@ func (r *Report) totalChart() (c report.Chart) {
 	if largest == 0 {
 		return c
 	}
-	c.Panels = []report.Panel{d.Panel("the cluster", report.Axis{Label: "% of what pods may request", Max: max(100, largest)})}
+	c.Panels = []report.Panel{d.Panel("the cluster", report.Axis{Label: "% of what pods may request", Max: max(100, 1.05*largest)})}
 	return c
 }
 

@@ -28,7 +28,7 @@ func TestText(t *testing.T) {
 Requests and measured use of a test, 2026-11-29T12:00:00Z.
 Use was measured from 2026-11-29T12:00:00Z to 2026-11-29T12:16:40Z on 2 nodes of 3.
 6 pods of 3 workloads; pods that declare no requests: 3.
-Of the CPU 48% is requested and 67% is used on average, of the memory 32% and 48%.
+Of the CPU 48% is requested and 67% is used or waited for on average, of the memory 32% and 48%.
 1 node full by requests but idle by measurement; 1 node at risk.
 A note.
 Nodes of which nothing was measured: 1 of 3. Their use and room are unknown, and totals of use and room are of the
@@ -77,6 +77,25 @@ new      1            25%         -     -    -                6%         -    - 
 `
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), b.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Of nodes that were not measured, or once only, the report does not say that none is idle or at risk.
+func TestNoVerdict(t *testing.T) {
+	for name, spans := range map[string]int{"none": 0, "one": 1, "two": 2} {
+		in := small()
+		in.Nodes = in.Nodes[:1]
+		if spans > 0 {
+			in.Nodes[0].Use = steady(spans, amounts(1, 1), requestreport.Room{})
+		}
+		in.Pods, in.Profiles = nil, nil
+		var b strings.Builder
+		if err := report(t, in).WriteText(&b, 0); err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Contains(b.String(), "0 nodes at risk"); said != (spans > 1) {
+			t.Errorf("%s: %s", name, b.String())
+		}
 	}
 }
 

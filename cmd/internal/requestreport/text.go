@@ -48,9 +48,12 @@ func (r *Report) summary() []string {
 	lines = append(lines, fmt.Sprintf("%s of %s; pods that declare no requests: %d.", text.Count(t.Pods, "pod"), text.Count(t.Workloads, "workload"), t.Undeclared))
 	if requested, used := share(t.Requested.CPU, t.Allocatable.CPU), share(t.Used.Mean.CPU, t.Measured.CPU); requested.Known && used.Known {
 		memory := fmt.Sprintf("of the memory %s and %s", percent(share(t.Requested.Memory, t.Allocatable.Memory)), percent(share(t.Used.Mean.Memory, t.Measured.Memory)))
-		lines = append(lines, fmt.Sprintf("Of the CPU %s is requested and %s is used on average, %s.", percent(requested), percent(used), memory))
+		lines = append(lines, fmt.Sprintf("Of the CPU %s is requested and %s is used or waited for on average, %s.", percent(requested), percent(used), memory))
 	}
-	return append(lines, fmt.Sprintf("%s full by requests but idle by measurement; %s at risk.", text.Count(t.IdleNodes, "node"), text.Count(t.NodesAtRisk, "node")))
+	if r.count(func(n *NodeRow) bool { return n.Spans >= leastJudged }) > 0 { // else the notes tell why nothing is known of nodes
+		lines = append(lines, fmt.Sprintf("%s full by requests but idle by measurement; %s at risk.", text.Count(t.IdleNodes, "node"), text.Count(t.NodesAtRisk, "node")))
+	}
+	return lines
 }
 
 // tables are the tables for people, each of at most so many rows.

@@ -15,7 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
-// The API server accepts every object of every variant with strict field validation.
+// The API server takes every object of every variant and combination of values, unknown
+// and repeated fields refused.
 func TestStrictDryRun(t *testing.T) {
 	s := connect(t)
 	s.define(t)
@@ -23,15 +24,28 @@ func TestStrictDryRun(t *testing.T) {
 	s.install(t, []*unstructured.Unstructured{{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "cert-manager"},
 	}}})
+	all := combinations(t)
 	for _, name := range variants(t) {
+		all[name] = variant(t, name)
+	}
+	taken := map[string]bool{}
+	for name, objects := range all {
 		t.Run(name, func(t *testing.T) {
-			for _, o := range variant(t, name) {
+			for _, o := range objects {
 				if o.GetKind() == "Namespace" {
 					s.install(t, []*unstructured.Unstructured{o})
 				}
 			}
-			for _, o := range variant(t, name) {
-				// A namespace or a definition may not be visible everywhere at once.
+			for _, o := range objects {
+				text, err := o.MarshalJSON()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if taken[string(text)] { // as another variant has it
+					continue
+				}
+				taken[string(text)] = true
+				// A namespace or a definition may not be known everywhere at once.
 				cluster.Eventually(t, fmt.Sprintf("%s %s is taken", o.GetKind(), o.GetName()), func() (bool, any) {
 					err := s.apply(t, o, true)
 					if err != nil && !strings.Contains(err.Error(), "not find") && !strings.Contains(err.Error(), "not found") {
@@ -116,6 +130,16 @@ func TestPodSecurity(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+	for name, objects := range combinations(t) {
+		for _, w := range workloads(t, objects) {
+			if w.name == "spazio-agent" {
+				continue
+			}
+			if fails := violations(t, client, w, "restricted"); fails != "" {
+				t.Errorf("%s: %s fails %q", name, w.name, fails)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -87,8 +88,9 @@ func (f *front) calls(version string) {
 	f.version = version
 }
 
-// newFront returns the API server of the configuration's user.
-func newFront(t *testing.T, config *rest.Config, shown *programs) *front {
+// newFront is the API server of whoever the configuration says. The agents' pods that it forwards to
+// are named by a pattern, if not by the usual name.
+func newFront(t *testing.T, config *rest.Config, shown *programs, agents ...string) *front {
 	t.Helper()
 	f := &front{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	debug := httptest.NewServer(shown)
@@ -97,7 +99,7 @@ func newFront(t *testing.T, config *rest.Config, shown *programs) *front {
 	mux := http.NewServeMux()
 	podforwardtest.Forward(t, mux, deploy.SystemNamespace, "spazio-scheduler-a", 9694, to)
 	podforwardtest.Forward(t, mux, deploy.SystemNamespace, "spazio-aggregator-a", 9693, to)
-	podforwardtest.Forward(t, mux, deploy.AgentNamespace, "spazio-agent-a", 9691, to)
+	podforwardtest.Forward(t, mux, deploy.AgentNamespace, cmp.Or(strings.Join(agents, ""), "spazio-agent-a"), 9691, to)
 	target, err := url.Parse(config.Host)
 	if err != nil {
 		t.Fatal(err)
