@@ -14,7 +14,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/plugin/page"
-	"github.com/spazio-scheduler/spazio/web/relay"
+	"github.com/spazio-scheduler/spazio/web"
 )
 
 // browserVariable has the test be a browser, which writes what it sees into the file of that name.
@@ -43,7 +43,7 @@ func look(address, into string) (code int) {
 // TestWebOpens the page in the system's browser, which what a terminal sends this program does not reach, and
 // serves it while that is open; without one it says so, and serves it.
 func TestWebOpens(t *testing.T) {
-	url := serveOn(t, relay.Handler(page.SourcePath, named("it")))
+	url := serveOn(t, web.RelayHandler(page.SourcePath, named("it")))
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
