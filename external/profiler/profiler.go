@@ -53,8 +53,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate returns a *field.Error for the first field out of its range.
-func (c Config) Validate() error {
+// validate returns a *field.Error for the first field out of its range.
+func (c Config) validate() error {
 	switch {
 	case c.Client == nil:
 		return refuse("Client", "nil", "set")
@@ -89,7 +89,7 @@ type Profiler struct {
 
 // New returns a Profiler; it sends no request yet.
 func New(c Config) (*Profiler, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c.Namespace, c.Attempts = cmp.Or(c.Namespace, "default"), cmp.Or(c.Attempts, 3)

@@ -1,0 +1,8 @@
+package profiler
+
+// What tests of the package outside of it look at.
+
+var (
+	Fill  = fill
+	Place = place
+)
