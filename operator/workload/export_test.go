@@ -6,3 +6,11 @@ var (
 	ErrSlotTooSmall   = errSlotTooSmall
 	ErrWebhookMissing = errWebhookMissing
 )
+
+type (
+	Status = status
+)
+
+const (
+	Pending = pending
+)

@@ -1,0 +1,7 @@
+package convert
+
+// What tests of the package outside of it look at.
+
+type (
+	Note = note
+)

@@ -1,0 +1,7 @@
+package v1alpha1
+
+// What tests of the package outside of it look at.
+
+var (
+	ErrSlotReference = errSlotReference
+)
