@@ -267,8 +267,8 @@ type WorkloadEstimate struct {
 }
 
 // LargestTo puts the n known workloads into dst whose pods take most watts, the
-// largest first and equals by name, of those of which a pod was observed within
-// BookConfig.Absence of now; dst grows as append does and is returned.
+// largest first and equals by name, of those of which a pod was observed within a
+// minute of now; dst grows as append does and is returned.
 func (b *Book) LargestTo(dst []WorkloadEstimate, n int, now time.Time) []WorkloadEstimate {
 	dst, n = dst[:0], min(max(n, 0), b.recent.Len())
 	least := 0. // of n that are larger

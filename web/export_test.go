@@ -9,5 +9,6 @@ const (
 )
 
 var (
-	Verdict = verdict
+	ErrInvalid = errInvalid
+	Verdict    = verdict
 )

@@ -3,6 +3,7 @@ package profiler
 // What tests of the package outside of it look at.
 
 var (
-	Fill  = fill
-	Place = place
+	ErrInvalid = errInvalid
+	Fill       = fill
+	Place      = place
 )

@@ -17,8 +17,8 @@ import (
 
 // Errors of a Profiler.
 var (
-	// ErrInvalid is what a field.Error wraps.
-	ErrInvalid = errors.New("invalid configuration")
+	// errInvalid is what a field.Error wraps.
+	errInvalid = errors.New("invalid configuration")
 	// ErrFails is wrapped when a pair failed each time that it was tried.
 	ErrFails = errors.New("the pair fails")
 	// ErrTooFew is wrapped when there are fewer than two jobs.
@@ -26,7 +26,7 @@ var (
 )
 
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "profiler", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return &field.Error{Package: "profiler", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
 }
 
 // Config of a Profiler.

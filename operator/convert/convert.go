@@ -38,7 +38,7 @@ func Manifests(in []byte) (out []byte, notes []note, err error) {
 			return out, notes, nil
 		}
 		if err != nil {
-			return nil, nil, &field.Error{Package: "convert", Field: fmt.Sprintf("document %d", i), Value: "", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+			return nil, nil, &field.Error{Package: "convert", Field: fmt.Sprintf("document %d", i), Value: "", Err: fmt.Errorf("%w: %w", errInvalid, err)}
 		}
 		text, left, err := rewrite(i, document)
 		if err != nil {
@@ -60,7 +60,7 @@ func rewrite(i int, document []byte) ([]byte, []note, error) {
 	at := fmt.Sprintf("document %d", i)
 	data, err := yaml.YAMLToJSON(document)
 	if err != nil {
-		return nil, nil, &field.Error{Package: "convert", Field: at, Value: "", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return nil, nil, &field.Error{Package: "convert", Field: at, Value: "", Err: fmt.Errorf("%w: %w", errInvalid, err)}
 	}
 	if string(data) == "null" {
 		return nil, nil, nil
@@ -147,10 +147,10 @@ func (m *manifest) fields(of map[string]any, path, key string) map[string]any {
 	return value
 }
 
-// ErrInvalid is what every field.Error wraps; match it with errors.Is.
-var ErrInvalid = errors.New("invalid configuration or input")
+// errInvalid is what every field.Error wraps.
+var errInvalid = errors.New("invalid configuration or input")
 
 // refuse makes a *field.Error; want completes "must be".
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "convert", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return &field.Error{Package: "convert", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
 }

@@ -5,3 +5,5 @@ package convert
 type (
 	Note = note
 )
+
+var ErrInvalid = errInvalid

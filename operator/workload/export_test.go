@@ -3,6 +3,7 @@ package workload
 // What tests of the package outside of it look at.
 
 var (
+	ErrInvalid        = errInvalid
 	ErrSlotTooSmall   = errSlotTooSmall
 	ErrWebhookMissing = errWebhookMissing
 )
