@@ -20,10 +20,10 @@ import (
 // the commit says which.
 var budget = map[string]int{
 	"modules":                    27,
-	"packages":                   175,
-	"lines of code":              119_053, // without comments and blank lines; scripts count
-	"exported names":             3897,
-	"exported fields":            3224,
+	"packages":                   171,
+	"lines of code":              118_944, // without comments and blank lines; scripts count
+	"exported names":             3828,
+	"exported fields":            3193,
 	"FieldError types":           1,
 	"own flags":                  287,
 	"SpazioArgs fields":          33,
@@ -33,7 +33,7 @@ var budget = map[string]int{
 	"words of docs":              27312,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         551,
-	"words of BENCHMARKS":        952,
+	"words of BENCHMARKS":        944,
 	"words of generated reports": 21747,
 }
 

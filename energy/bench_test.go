@@ -83,7 +83,7 @@ func BenchmarkGoodness(b *testing.B) {
 }
 
 func BenchmarkBookObserve(b *testing.B) {
-	book := newBook(b, energy.BookConfig{})
+	book := energy.NewBookOf(energy.BookConfig{})
 	names := make([]string, 1000)
 	for i := range names {
 		names[i] = "default/Deployment/w" + strconv.Itoa(i)
@@ -127,7 +127,7 @@ func BenchmarkBookLargest(b *testing.B) {
 // fullBook remembers as many workloads as it may; observe has it take in one more
 // observation and says of when.
 func fullBook(b *testing.B) (book *energy.Book, observe func() time.Time) {
-	book = newBook(b, energy.BookConfig{})
+	book = energy.NewBookOf(energy.BookConfig{})
 	names := make([]string, energy.DefaultWorkloads)
 	for i := range names {
 		names[i] = "default/Deployment/w" + strconv.Itoa(i)

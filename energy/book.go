@@ -8,56 +8,27 @@ import (
 	"time"
 )
 
-// Defaults and bounds of a Book.
 const (
-	defaultHalfLife  = time.Minute
-	defaultMinAge    = 10 * time.Second
-	defaultAbsence   = time.Minute
-	DefaultWorkloads = 4096
-	// MaxPods bounds the pods that a Book knows, of all workloads together.
-	MaxPods = 1 << 18
+	// maxPods bounds the pods that a Book knows, of all workloads together.
+	maxPods = 1 << 18
 	// maxWorkloadName bounds a workload's name, in bytes.
 	maxWorkloadName = 1024
 )
 
-// BookConfig describes how a Book learns. The zero value is the documented default.
-type BookConfig struct {
-	// HalfLife is when what was observed counts half; 0 means a minute.
+// bookConfig is how a Book learns.
+type bookConfig struct {
+	// HalfLife is when what was observed counts half.
 	HalfLife time.Duration
 	// MinAge is for how long a pod does not teach after it was first observed, since
-	// starting takes more than running; 0 means ten seconds.
+	// starting takes more than running.
 	MinAge time.Duration
-	// Absence is after which time without an observation a pod is no replica any
-	// more; 0 means a minute.
+	// Absence is after which time without an observation a pod is no replica any more.
 	Absence time.Duration
-	// Workloads is how many workloads are remembered; the least recently observed
-	// go. 0 means DefaultWorkloads.
+	// Workloads is how many workloads are remembered; the least recently observed go.
 	Workloads int
 }
 
-// Validate returns a *field.Error for the first field that is out of range.
-func (c BookConfig) Validate() error {
-	for _, f := range [...]struct {
-		name  string
-		value time.Duration
-	}{{"HalfLife", c.HalfLife}, {"MinAge", c.MinAge}, {"Absence", c.Absence}} {
-		if f.value < 0 {
-			return refuse(f.name, f.value, "positive")
-		}
-	}
-	if c.Workloads < 0 || c.Workloads > MaxPods {
-		return refuse("Workloads", c.Workloads, "in [0, 262144]")
-	}
-	return nil
-}
-
-func (c BookConfig) withDefaults() BookConfig {
-	c.HalfLife = cmp.Or(c.HalfLife, defaultHalfLife)
-	c.MinAge = cmp.Or(c.MinAge, defaultMinAge)
-	c.Absence = cmp.Or(c.Absence, defaultAbsence)
-	c.Workloads = cmp.Or(c.Workloads, DefaultWorkloads)
-	return c
-}
+var defaultBook = bookConfig{HalfLife: time.Minute, MinAge: 10 * time.Second, Absence: time.Minute, Workloads: 4096}
 
 // Observation is what a pod has taken lately.
 type Observation struct {
@@ -91,7 +62,7 @@ type Estimate struct {
 
 // Book remembers what pods of each workload take. It is for one goroutine.
 type Book struct {
-	config    BookConfig
+	config    bookConfig
 	workloads map[string]*list.Element // of *entry
 	recent    *list.List               // the most recently observed in front
 	pods      int
@@ -134,12 +105,11 @@ func (s *bookSums) add(e *entry, times int) {
 	}
 }
 
-// NewBook returns an empty book. The error is that of [BookConfig.Validate].
-func NewBook(c BookConfig) (*Book, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	return &Book{config: c.withDefaults(), workloads: map[string]*list.Element{}, recent: list.New()}, nil
+// NewBook returns an empty book, which remembers 4,096 workloads.
+func NewBook() *Book { return newBook(defaultBook) }
+
+func newBook(c bookConfig) *Book {
+	return &Book{config: c, workloads: map[string]*list.Element{}, recent: list.New()}
 }
 
 // Observe takes what a pod of a workload has taken. What is no amount, and a time
@@ -203,7 +173,7 @@ func (b *Book) entry(workload string) *entry {
 // evict forgets the workloads that were observed least recently, as long as there are
 // too many or too many pods of them.
 func (b *Book) evict() {
-	for b.recent.Len() > 1 && (b.recent.Len() > b.config.Workloads || b.pods > MaxPods) {
+	for b.recent.Len() > 1 && (b.recent.Len() > b.config.Workloads || b.pods > maxPods) {
 		last := b.recent.Back()
 		e := b.recent.Remove(last).(*entry)
 		delete(b.workloads, e.name)
@@ -211,7 +181,7 @@ func (b *Book) evict() {
 		b.sums.add(e, -1)
 		b.sums.changes++
 	}
-	if b.pods > MaxPods { // all of the one workload that is left
+	if b.pods > maxPods { // all of the one workload that is left
 		clear(b.recent.Front().Value.(*entry).pods)
 		b.pods = 0
 	}
@@ -297,8 +267,8 @@ type WorkloadEstimate struct {
 }
 
 // LargestTo puts the n known workloads into dst whose pods take most watts, the
-// largest first and equals by name, of those of which a pod was observed within
-// BookConfig.Absence of now; dst grows as append does and is returned.
+// largest first and equals by name, of those of which a pod was observed within a
+// minute of now; dst grows as append does and is returned.
 func (b *Book) LargestTo(dst []WorkloadEstimate, n int, now time.Time) []WorkloadEstimate {
 	dst, n = dst[:0], min(max(n, 0), b.recent.Len())
 	least := 0. // of n that are larger

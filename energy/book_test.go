@@ -16,15 +16,6 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-func newBook(t testing.TB, c energy.BookConfig) *energy.Book {
-	t.Helper()
-	b, err := energy.NewBook(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func observe(t testing.TB, b *energy.Book, workload string, pod uint64, seconds, cores, watts float64) {
 	t.Helper()
 	o := energy.Observation{Pod: pod, At: after(seconds), Cores: cores, Watts: watts, Metered: watts > 0}
@@ -40,7 +31,7 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(b)) 
 func TestBookHalfLife(t *testing.T) {
 	for _, step := range []float64{1, 5, 30} {
 		for _, replicas := range []int{1, 3, 7} {
-			b := newBook(t, energy.BookConfig{HalfLife: 30 * time.Second})
+			b := energy.NewBookOf(energy.BookConfig{HalfLife: 30 * time.Second})
 			for at := 0.0; at <= 30; at += step {
 				for pod := range replicas {
 					observe(t, b, "web", uint64(pod), at, 2, 20)
@@ -62,7 +53,7 @@ func TestBookHalfLife(t *testing.T) {
 // TestBookStarts: a pod does not teach before it is 10 s old, and one observation is
 // none.
 func TestBookStarts(t *testing.T) {
-	b := newBook(t, energy.BookConfig{})
+	b := energy.NewBookOf(energy.BookConfig{})
 	observe(t, b, "web", 1, 0, 8, 80)
 	observe(t, b, "web", 1, 9.9, 8, 80)
 	if e := b.Estimate("web"); e.Known || e.Pods != 1 {
@@ -77,7 +68,7 @@ func TestBookStarts(t *testing.T) {
 // TestBookUnknown: a workload never seen takes what all take in the mean, each counting
 // once, and with nobody there one core.
 func TestBookUnknown(t *testing.T) {
-	b := newBook(t, energy.BookConfig{})
+	b := energy.NewBookOf(energy.BookConfig{})
 	if d := cmp.Diff(energy.Estimate{Cores: 1}, b.Estimate("new")); d != "" {
 		t.Error(d)
 	}
@@ -98,7 +89,7 @@ func TestBookUnknown(t *testing.T) {
 
 // TestBookSpread: the deviation of readings that alternate.
 func TestBookSpread(t *testing.T) {
-	b := newBook(t, energy.BookConfig{HalfLife: 100 * time.Second})
+	b := energy.NewBookOf(energy.BookConfig{HalfLife: 100 * time.Second})
 	for i := range 2000 {
 		observe(t, b, "web", 1, float64(i), 1, 20+4*float64(i%2))
 	}
@@ -109,7 +100,7 @@ func TestBookSpread(t *testing.T) {
 
 // TestBookAbsence: a replica that is gone does not slow the others' learning.
 func TestBookAbsence(t *testing.T) {
-	b := newBook(t, energy.BookConfig{HalfLife: 10 * time.Second})
+	b := energy.NewBookOf(energy.BookConfig{HalfLife: 10 * time.Second})
 	for at := 0.0; at <= 20; at += 10 {
 		for pod := range 9 {
 			observe(t, b, "web", uint64(pod), at, 1, 0)
@@ -129,7 +120,7 @@ func TestBookAbsence(t *testing.T) {
 
 // TestBookForgets the workloads least recently seen.
 func TestBookForgets(t *testing.T) {
-	b := newBook(t, energy.BookConfig{Workloads: 3})
+	b := energy.NewBookOf(energy.BookConfig{Workloads: 3})
 	see := func(name string, at float64) {
 		observe(t, b, name, 1, at, 2, 20)
 		observe(t, b, name, 1, at+10, 2, 20)
@@ -152,7 +143,7 @@ func TestBookForgets(t *testing.T) {
 
 // TestBookLargest: by watts, equals by name.
 func TestBookLargest(t *testing.T) {
-	b := newBook(t, energy.BookConfig{})
+	b := energy.NewBookOf(energy.BookConfig{})
 	for name, watts := range map[string]float64{"a": 10, "b": 30, "c": 30, "d": 20, "unmetered": 0} {
 		observe(t, b, name, 1, 0, 1, watts)
 		observe(t, b, name, 1, 10, 1, watts)
@@ -171,7 +162,7 @@ func TestBookLargest(t *testing.T) {
 // TestBookLargestOfMany: whatever their order, those that sorting them all would find.
 func TestBookLargestOfMany(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	b := newBook(t, energy.BookConfig{})
+	b := energy.NewBookOf(energy.BookConfig{})
 	var all []string
 	for i := range 500 {
 		name := fmt.Sprintf("w%03d", i)
@@ -198,7 +189,7 @@ func TestBookLargestOfMany(t *testing.T) {
 // TestBookLargestThatAreThere: a workload without pods is remembered for when it comes back,
 // and is none of those that take most now.
 func TestBookLargestThatAreThere(t *testing.T) {
-	b := newBook(t, energy.BookConfig{})
+	b := energy.NewBookOf(energy.BookConfig{})
 	for at := 0.; at <= 300; at += 10 {
 		if at <= 100 {
 			observe(t, b, "deleted", 1, at, 1, 90)
@@ -227,7 +218,7 @@ func TestBookLargestThatAreThere(t *testing.T) {
 // has changed and whichever were forgotten.
 func TestBookMean(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	b := newBook(t, energy.BookConfig{Workloads: 20, MinAge: time.Millisecond})
+	b := energy.NewBookOf(energy.BookConfig{Workloads: 20, MinAge: time.Millisecond})
 	for i := range 20_000 {
 		name := strconv.Itoa(random.IntN(30))
 		observe(t, b, name, 1, float64(i), math.Exp(8*random.Float64()), math.Exp(10*random.Float64())*float64(random.IntN(2)))
@@ -262,7 +253,7 @@ func TestBookMean(t *testing.T) {
 // TestBookMeanForgets: what rounding has left of a workload that took very much more
 // is gone soon after it.
 func TestBookMeanForgets(t *testing.T) {
-	b := newBook(t, energy.BookConfig{Workloads: 3})
+	b := energy.NewBookOf(energy.BookConfig{Workloads: 3})
 	observe(t, b, "large", 1, 0, 4000, energy.MaxWatts/3)
 	observe(t, b, "large", 1, 10, 4000, energy.MaxWatts/3)
 	want := 0.
@@ -281,7 +272,7 @@ func TestBookMeanForgets(t *testing.T) {
 // TestBookBounds: replicas without end are no memory without end: at the bound the
 // workloads least recently seen go, and the last one begins to count anew.
 func TestBookBounds(t *testing.T) {
-	b := newBook(t, energy.BookConfig{})
+	b := energy.NewBookOf(energy.BookConfig{})
 	observe(t, b, "old", 1, 0, 1, 10)
 	observe(t, b, "old", 1, 10, 1, 10)
 	for pod := range uint64(energy.MaxPods - 1) {
@@ -307,7 +298,7 @@ func TestBookBounds(t *testing.T) {
 
 // TestBookBoundIsOfPodsThatAreThere: those that are gone make room.
 func TestBookBoundIsOfPodsThatAreThere(t *testing.T) {
-	b := newBook(t, energy.BookConfig{})
+	b := energy.NewBookOf(energy.BookConfig{})
 	observe(t, b, "old", 1, 0, 1, 10)
 	observe(t, b, "old", 1, 10, 1, 10)
 	const many = energy.MaxPods * 3 / 4
@@ -323,7 +314,7 @@ func TestBookBoundIsOfPodsThatAreThere(t *testing.T) {
 
 // TestBookRefuses what is no observation, and learns nothing of it.
 func TestBookRefuses(t *testing.T) {
-	b := newBook(t, energy.BookConfig{})
+	b := energy.NewBookOf(energy.BookConfig{})
 	observe(t, b, "web", 1, 0, 2, 20)
 	observe(t, b, "web", 1, 20, 2, 20)
 	good := energy.Observation{Pod: 1, At: after(30), Cores: 1, Watts: 1, Metered: true}
@@ -355,7 +346,7 @@ func TestBookRefuses(t *testing.T) {
 // TestBookSumsJoules: watts over the spans that were metered, from the first observation on, also of
 // a workload of which nothing else is known yet.
 func TestBookSumsJoules(t *testing.T) {
-	b := newBook(t, energy.BookConfig{})
+	b := energy.NewBookOf(energy.BookConfig{})
 	for i, o := range []struct {
 		span    time.Duration
 		watts   float64

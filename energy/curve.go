@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Knots is how many points a Curve has, at utilisations 0, .1, … 1.
-const Knots = 11
+// curveKnots is how many points a Curve has, at utilisations 0, .1, … 1.
+const curveKnots = 11
 
 const (
 	// defaultGain is how much of an error a reading mends.
@@ -121,7 +121,7 @@ func (k *Curve) learnIdle(u, watts, part float64) {
 // looked at again.
 func (k *Curve) idleBias() float64 {
 	s := &k.state
-	x := s.IdleAt * (Knots - 1)
+	x := s.IdleAt * (curveKnots - 1)
 	if s.IdleWatts == 0 || x > mostIdle || s.Weight[1] < knownWeight {
 		return 0
 	}
@@ -138,7 +138,7 @@ const mostIdle = .5
 // utilisation and power of the readings that the knot without load has learnt of, 0 W for
 // none.
 type curveState struct {
-	Watts, Weight, Variance [Knots]float64
+	Watts, Weight, Variance [curveKnots]float64
 	IdleAt, IdleWatts       float64
 }
 
@@ -154,7 +154,7 @@ func (k *Curve) begin(j int, watts float64) {
 		switch {
 		case s.Weight[i] > 0:
 		case k.prior[1] > 0:
-			s.Watts[i] = k.prior[0] + (k.prior[1]-k.prior[0])*float64(i)/(Knots-1)
+			s.Watts[i] = k.prior[0] + (k.prior[1]-k.prior[0])*float64(i)/(curveKnots-1)
 		case s.Weight[other] > 0:
 			s.Watts[i] = s.Watts[other]
 		default:
@@ -165,8 +165,8 @@ func (k *Curve) begin(j int, watts float64) {
 
 // position returns the knot at or below u and how far above it u is, in [0, 1].
 func position(u float64) (int, float64) {
-	x := u * (Knots - 1)
-	j := min(int(x), Knots-2)
+	x := u * (curveKnots - 1)
+	j := min(int(x), curveKnots-2)
 	return j, x - float64(j)
 }
 
@@ -226,9 +226,6 @@ const minStep = .01
 // Idle returns the power without load; known is false while no reading was near.
 func (k *Curve) Idle() (watts float64, known bool) { return k.end(0) }
 
-// Max returns the power at full load; known is false while no reading was near.
-func (k *Curve) Max() (watts float64, known bool) { return k.end(1) }
-
 // Residual returns how far a reading at utilisation u deviates from the curve, and the idle
 // power from what is known by now, by the part of the power there that load causes: what an
 // [Account] doubts the shares of load by. It is at most 1, and 1 where nothing is known.
@@ -281,7 +278,7 @@ func (k *Curve) Uneven(u, seconds float64, packages []float64) float64 {
 		if load < minStep { // no load to charge there
 			continue
 		}
-		price := max(min(watts, k.fit.watts[Knots-1])-idle, 0) / load
+		price := max(min(watts, k.fit.watts[curveKnots-1])-idle, 0) / load
 		loads += load
 		prices += load * price
 		squares += load * price * price

@@ -4,15 +4,15 @@ import "math"
 
 // curveFit is a Curve as it is read: it does not fall, and reaches from 0 to 1.
 type curveFit struct {
-	watts, deviation [Knots]float64
+	watts, deviation [curveKnots]float64
 	first, last      int // the known knots at the ends; last < first: none
 	known            bool
 }
 
 // fitted pools what falls and continues the ends.
 func (k *Curve) fitted() curveFit {
-	f := curveFit{first: Knots, last: -1}
-	var knots [Knots]int
+	f := curveFit{first: curveKnots, last: -1}
+	var knots [curveKnots]int
 	n := 0
 	for i, w := range k.state.Weight {
 		if w >= knownWeight {
@@ -38,7 +38,7 @@ func (k *Curve) fitted() curveFit {
 	for i := f.first - 1; i >= 0; i-- {
 		f.guess(i, f.first, low)
 	}
-	for i := f.last + 1; i < Knots; i++ {
+	for i := f.last + 1; i < curveKnots; i++ {
 		f.guess(i, f.last, high)
 	}
 	return f
@@ -52,15 +52,15 @@ func (k *Curve) slopes(f *curveFit, knots []int) (low, high float64, known bool)
 		slope := func(a, b int) float64 { return (f.watts[b] - f.watts[a]) / float64(b-a) }
 		return slope(knots[0], knots[1]), slope(knots[n-2], knots[n-1]), true
 	}
-	prior := (k.prior[1] - k.prior[0]) / (Knots - 1)
+	prior := (k.prior[1] - k.prior[0]) / (curveKnots - 1)
 	return prior, prior, n > 0 || k.prior[1] > 0
 }
 
 // pool replaces neighbours that fall by their mean, weighted by their readings, until
 // none does (pool adjacent violators).
 func (k *Curve) pool(f *curveFit, knots []int) {
-	var mean, weight [Knots]float64
-	var size [Knots]int
+	var mean, weight [curveKnots]float64
+	var size [curveKnots]int
 	n := 0
 	for _, i := range knots {
 		mean[n], weight[n], size[n] = f.watts[i], k.state.Weight[i], 1
@@ -97,7 +97,7 @@ func (f *curveFit) guess(i, end int, slope float64) {
 
 func (f *curveFit) at(u float64) Level {
 	j, high := position(u)
-	mix := func(v *[Knots]float64) float64 { return v[j] + high*(v[j+1]-v[j]) }
+	mix := func(v *[curveKnots]float64) float64 { return v[j] + high*(v[j+1]-v[j]) }
 	l := Level{Watts: mix(&f.watts), SD: mix(&f.deviation)}
 	const slack = 1e-9
 	x := float64(j) + high
@@ -108,7 +108,7 @@ func (f *curveFit) at(u float64) Level {
 // reach returns the utilisation nearest to u at which the power is watts, or as near to
 // that as it comes.
 func (f *curveFit) reach(u, watts float64) float64 {
-	watts = min(max(watts, f.watts[0]), f.watts[Knots-1])
+	watts = min(max(watts, f.watts[0]), f.watts[curveKnots-1])
 	from := f.at(u).Watts
 	j, high := position(u)
 	next, step := j+1, 1
@@ -118,8 +118,8 @@ func (f *curveFit) reach(u, watts float64) float64 {
 			next--
 		}
 	}
-	for ; watts != from && next >= 0 && next < Knots; next += step {
-		to, x := f.watts[next], float64(next)/(Knots-1)
+	for ; watts != from && next >= 0 && next < curveKnots; next += step {
+		to, x := f.watts[next], float64(next)/(curveKnots-1)
 		if (to-watts)*float64(step) >= 0 {
 			return u + (x-u)*(watts-from)/(to-from)
 		}

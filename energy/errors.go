@@ -27,17 +27,17 @@ func amount(field string, v, most float64) error {
 var (
 	// ErrPriming is that it is the first of its zone, or of all.
 	ErrPriming = errors.New("no reading before")
-	// ErrNoInterval is that no time has passed since the last.
-	ErrNoInterval = errors.New("no time since the last reading")
+	// errNoInterval is that no time has passed since the last.
+	errNoInterval = errors.New("no time since the last reading")
 	// ErrBackwards is that a counter that does not wrap has fallen.
 	ErrBackwards = errors.New("the counter ran backwards")
-	// ErrGap is that the counter may have wrapped more than once.
-	ErrGap = errors.New("too long since the last reading to count the wraps")
+	// errGap is that the counter may have wrapped more than once.
+	errGap = errors.New("too long since the last reading to count the wraps")
 	// ErrImplausible is more power than a zone can take, which a reset looks like,
 	// or a counter beyond its range.
 	ErrImplausible = errors.New("more than the zone can take")
-	// ErrMissing is that a zone read before was not read.
-	ErrMissing = errors.New("the zone is gone")
+	// errMissing is that a zone read before was not read.
+	errMissing = errors.New("the zone is gone")
 )
 
 // ZoneError describes why an interval lacks a zone.
@@ -58,8 +58,8 @@ func (e *ZoneError) Cause() string {
 		err  error
 		word string
 	}{
-		{ErrPriming, "priming"}, {ErrNoInterval, "no_interval"}, {ErrBackwards, "backwards"},
-		{ErrGap, "gap"}, {ErrImplausible, "implausible"}, {ErrMissing, "missing"},
+		{ErrPriming, "priming"}, {errNoInterval, "no_interval"}, {ErrBackwards, "backwards"},
+		{errGap, "gap"}, {ErrImplausible, "implausible"}, {errMissing, "missing"},
 	} {
 		if errors.Is(e.err, c.err) {
 			return c.word

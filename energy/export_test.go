@@ -1,5 +1,7 @@
 package energy
 
+import "cmp"
+
 // CurveState is what a Curve has learnt, for tests that begin with one.
 type CurveState = curveState
 
@@ -8,3 +10,25 @@ func (k *Curve) SetState(s CurveState) { k.state, k.dirty = s, true }
 
 // State returns what the curve has learnt.
 func (k *Curve) State() CurveState { return k.state }
+
+const (
+	MaxPods  = maxPods
+	MaxZones = maxZones
+	Knots    = curveKnots
+)
+
+var (
+	DefaultWorkloads = defaultBook.Workloads
+	Goodness         = goodness
+)
+
+// BookConfig is how a Book learns; zero fields have the defaults.
+type BookConfig = bookConfig
+
+// NewBookOf returns an empty book that learns so.
+func NewBookOf(c BookConfig) *Book {
+	return newBook(bookConfig{
+		HalfLife: cmp.Or(c.HalfLife, defaultBook.HalfLife), MinAge: cmp.Or(c.MinAge, defaultBook.MinAge),
+		Absence: cmp.Or(c.Absence, defaultBook.Absence), Workloads: cmp.Or(c.Workloads, defaultBook.Workloads),
+	})
+}

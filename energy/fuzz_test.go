@@ -140,7 +140,7 @@ func FuzzBook(f *testing.F) {
 	f.Add([]byte("\x01\x10web"), spell(1, 10, 2, 20, 3, 30))
 	f.Add([]byte{0, 0, 0}, spell(math.NaN(), -1))
 	f.Fuzz(func(t *testing.T, data, values []byte) {
-		b := newBook(t, energy.BookConfig{Workloads: 2})
+		b := energy.NewBookOf(energy.BookConfig{Workloads: 2})
 		v := numbers(values)
 		now := 0.0
 		for i := 0; i+1 < len(v) && len(data) > 0; i += 2 {

@@ -19,8 +19,8 @@ const (
 	// MaxMachineWatts is the most that a whole machine takes: more than any server does,
 	// and less than the 65,535 W that a controller shows where it knows none.
 	MaxMachineWatts = 50_000
-	// MaxZones bounds the zones that a Meter knows.
-	MaxZones = 1024
+	// maxZones bounds the zones that a Meter knows.
+	maxZones = 1024
 	// maxZoneName bounds a zone's name, in bytes.
 	maxZoneName = 256
 )
@@ -179,7 +179,7 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 			z.primed = false
 			z.refused++
 			sum.partial = sum.partial || !z.last.Part
-			refused = append(refused, &ZoneError{z.last.Zone, ErrMissing})
+			refused = append(refused, &ZoneError{z.last.Zone, errMissing})
 		}
 	}
 	if first {
@@ -222,8 +222,8 @@ func (m *Meter) check(readings []Reading) error {
 			unknown++
 		}
 	}
-	if n := len(m.zones) + unknown; n > MaxZones {
-		return refuse("len(readings)", len(readings), "of at most "+strconv.Itoa(MaxZones)+" zones in all")
+	if n := len(m.zones) + unknown; n > maxZones {
+		return refuse("len(readings)", len(readings), "of at most "+strconv.Itoa(maxZones)+" zones in all")
 	}
 	return nil
 }
@@ -301,7 +301,7 @@ func (m *Meter) advance(z *meterZone, r *Reading) (ZoneJoules, error) {
 	}
 	seconds := r.At.Sub(last.At).Seconds()
 	if seconds <= 0 {
-		return ZoneJoules{}, ErrNoInterval
+		return ZoneJoules{}, errNoInterval
 	}
 	taken := ZoneJoules{Zone: r.Zone, Part: r.Part}
 	if r.Gauge {
@@ -341,7 +341,7 @@ func tooMuch(watts, most float64) error {
 func (m *Meter) counted(last, now *Reading, seconds float64) (uint64, error) {
 	most := m.most(now) * seconds * 1e6
 	if now.Range > 0 && most >= float64(now.Range) {
-		return 0, ErrGap
+		return 0, errGap
 	}
 	var delta uint64
 	switch {

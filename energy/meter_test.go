@@ -424,17 +424,13 @@ func TestMeterEdges(t *testing.T) {
 // TestConfigErrors: each field of each configuration is checked under its name.
 func TestConfigErrors(t *testing.T) {
 	for name, err := range map[string]error{
-		"MaxWatts":  second(energy.NewMeter(energy.MeterConfig{MaxWatts: math.NaN()})),
-		"Step":      second(energy.NewMeter(energy.MeterConfig{Step: -1})),
-		"Jitter":    second(energy.NewMeter(energy.MeterConfig{Jitter: time.Hour})),
-		"Jitter ":   second(energy.NewMeter(energy.MeterConfig{Jitter: -1})),
-		"Idle":      second(energy.NewCurve(energy.CurveConfig{Idle: 50, Max: 40})),
-		"Max":       second(energy.NewCurve(energy.CurveConfig{Max: math.Inf(1)})),
-		"Gain":      second(energy.NewCurve(energy.CurveConfig{Gain: 1.5})),
-		"HalfLife":  second(energy.NewBook(energy.BookConfig{HalfLife: -1})),
-		"MinAge":    second(energy.NewBook(energy.BookConfig{MinAge: -1})),
-		"Absence":   second(energy.NewBook(energy.BookConfig{Absence: -1})),
-		"Workloads": second(energy.NewBook(energy.BookConfig{Workloads: -1})),
+		"MaxWatts": second(energy.NewMeter(energy.MeterConfig{MaxWatts: math.NaN()})),
+		"Step":     second(energy.NewMeter(energy.MeterConfig{Step: -1})),
+		"Jitter":   second(energy.NewMeter(energy.MeterConfig{Jitter: time.Hour})),
+		"Jitter ":  second(energy.NewMeter(energy.MeterConfig{Jitter: -1})),
+		"Idle":     second(energy.NewCurve(energy.CurveConfig{Idle: 50, Max: 40})),
+		"Max":      second(energy.NewCurve(energy.CurveConfig{Max: math.Inf(1)})),
+		"Gain":     second(energy.NewCurve(energy.CurveConfig{Gain: 1.5})),
 	} {
 		var which *field.Error
 		if !errors.As(err, &which) || which.Field != strings.TrimSpace(name) {
@@ -448,7 +444,6 @@ func TestConfigLimits(t *testing.T) {
 	for name, err := range map[string]error{
 		"meter": energy.MeterConfig{MaxWatts: 1e6, Step: 1e3, Jitter: time.Minute}.Validate(),
 		"curve": energy.CurveConfig{Idle: 1e6, Max: 1e6, Gain: 1}.Validate(),
-		"book":  energy.BookConfig{Workloads: energy.MaxPods, HalfLife: 1, MinAge: 1, Absence: 1}.Validate(),
 	} {
 		if err != nil {
 			t.Error(name, err)

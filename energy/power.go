@@ -134,12 +134,12 @@ const (
 	leastWatts = 1e-3
 )
 
-// Goodness returns how good a node of power n is for a pod of so many cores, where pods
+// goodness returns how good a node of power n is for a pod of so many cores, where pods
 // run and inflight cores of pods are on their way that n does not show yet. It is
 // positive, and only its ratios between nodes mean something. It is NaN where n's
 // quality is None. With sleep a node without pods counts as asleep, and its idle power
 // as what waking it costs.
-func Goodness(n *Power, pods int, inflight, pod float64, o Objective, sleep bool) float64 {
+func goodness(n *Power, pods int, inflight, pod float64, o Objective, sleep bool) float64 {
 	if !n.Known() {
 		return math.NaN()
 	}

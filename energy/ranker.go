@@ -78,7 +78,7 @@ func (r *Ranker) For(cores float64, now time.Duration, each func(add func(p *Pow
 }
 
 func (r *Ranking) of(p *Power, pods int, inflight float64) float64 {
-	return Goodness(p, pods, inflight, r.Cores, r.objective, r.powerDown)
+	return goodness(p, pods, inflight, r.Cores, r.objective, r.powerDown)
 }
 
 // Relative returns a node's Goodness over the median of all nodes, within ¼ and 4. A node of unknown

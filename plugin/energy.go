@@ -25,13 +25,7 @@ type consumption struct {
 	book *energy.Book
 }
 
-func newConsumption() (*consumption, error) {
-	book, err := energy.NewBook(energy.BookConfig{})
-	if err != nil {
-		return nil, err
-	}
-	return &consumption{book: book}, nil
-}
+func newConsumption() *consumption { return &consumption{book: energy.NewBook()} }
 
 // observe records what a pod of a workload took. Observations that are invalid, or older than what is
 // known of the pod, are ignored.

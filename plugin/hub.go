@@ -290,9 +290,7 @@ func (h *Hub) configure(args SpazioArgs) error {
 	if err != nil {
 		return err
 	}
-	if h.consumption, err = newConsumption(); err != nil {
-		return err
-	}
+	h.consumption = newConsumption()
 	h.ledger, h.start, h.args = ledger, h.clock(), args
 	h.workloads.start = h.start
 	h.rules = rules{

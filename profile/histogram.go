@@ -37,8 +37,8 @@ func checkTime(at time.Time) error {
 	return nil
 }
 
-// NewHistogram returns an empty histogram.
-func NewHistogram(s Scale, halfLife time.Duration) (*histogram, error) {
+// newHistogram returns an empty histogram.
+func newHistogram(s Scale, halfLife time.Duration) (*histogram, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -169,14 +169,6 @@ func (h *histogram) upper(bucket int) float64 {
 	return h.scale.Upper(min(bucket, h.scale.Buckets-2))
 }
 
-// Weight is the weight of all samples at a time.
-func (h *histogram) Weight(at time.Time) float64 {
-	if h.total == 0 || checkTime(at) != nil {
-		return 0
-	}
-	return h.total * math.Exp2(-float64(at.UnixNano()-h.reference*h.halfLife)/float64(h.halfLife))
-}
-
 // Merge adds the samples of another histogram of the same scale and half-life,
 // which is not modified.
 func (h *histogram) Merge(o *histogram) error {
@@ -241,7 +233,7 @@ func (h *histogram) State() histogramState {
 
 // Histogram returns the histogram that the state is of.
 func (s histogramState) Histogram() (*histogram, error) {
-	h, err := NewHistogram(s.Scale, s.HalfLife)
+	h, err := newHistogram(s.Scale, s.HalfLife)
 	if err != nil {
 		return nil, err
 	}

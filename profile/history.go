@@ -265,8 +265,8 @@ type peaks struct {
 	largest []float64
 }
 
-// NewPeaks returns an empty Peaks over the last spans of that length.
-func NewPeaks(span time.Duration, spans int) (*peaks, error) {
+// newPeaks returns an empty Peaks over the last spans of that length.
+func newPeaks(span time.Duration, spans int) (*peaks, error) {
 	if span < time.Millisecond {
 		return nil, refuse("span", span, "at least 1ms")
 	}
@@ -437,7 +437,7 @@ func (p *peaks) State() peaksState {
 
 // Peaks returns the peaks that the state is of.
 func (s peaksState) Peaks() (*peaks, error) {
-	p, err := NewPeaks(s.Span, len(s.Largest))
+	p, err := newPeaks(s.Span, len(s.Largest))
 	if err != nil {
 		return nil, err
 	}

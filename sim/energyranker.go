@@ -26,12 +26,9 @@ type energyRanker struct {
 }
 
 func newEnergyRanker(nodes []*machine, o Spazio) (*energyRanker, error) {
-	t := &energyRanker{meters: make([]*joulemeter, len(nodes))}
+	t := &energyRanker{meters: make([]*joulemeter, len(nodes)), book: energy.NewBook()}
 	t.Objective, t.IdleNodesPowerDown = o.EnergyObjective, o.IdleNodesPowerDown
 	var err error
-	if t.book, err = energy.NewBook(energy.BookConfig{}); err != nil {
-		return nil, err
-	}
 	for i, m := range nodes {
 		if p := m.model.Params(); p.Power.Modelled() {
 			if t.meters[i], err = newJoulemeter(p); err != nil {

@@ -24,8 +24,6 @@ type CgroupConfig struct {
 	// Gather is how long events wait for one another once churn was reported; zero
 	// means 100 ms. The first one is reported as it comes.
 	Gather time.Duration
-	// Now is the clock of PodEvent.At; nil means time.Now.
-	Now func() time.Time
 	// Logger logs watches that cannot be set; nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -36,8 +34,8 @@ const (
 	defaultGather = 100 * time.Millisecond
 )
 
-// Validate returns a *FieldError for the first field out of range.
-func (c CgroupConfig) Validate() error {
+// validate returns a *FieldError for the first field out of range.
+func (c CgroupConfig) validate() error {
 	if c.Rescan < 0 {
 		return NewFieldError("Rescan", c.Rescan, "negative")
 	}
@@ -52,12 +50,7 @@ func (c CgroupConfig) withDefaults() CgroupConfig {
 	c.ProcRoot = cmp.Or(c.ProcRoot, defaultProcRoot)
 	c.Rescan = cmp.Or(c.Rescan, defaultRescan)
 	c.Gather = cmp.Or(c.Gather, defaultGather)
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c
 }
 
@@ -119,7 +112,7 @@ func (p *CgroupPods) setHealth(err error) {
 // ErrPIDNamespace, or wraps ErrUnsupported where the system has no inotify, or
 // os.ErrNotExist if the root is missing.
 func NewCgroupPods(c CgroupConfig) (*CgroupPods, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	if !inotifySupported {

@@ -115,9 +115,9 @@ func (e *SampleError) Unwrap() []error {
 	return errs
 }
 
-// ChannelErrors returns every channel's error in err, so that each can be
+// channelErrors returns every channel's error in err, so that each can be
 // counted: those of a *SampleError, or the one *ChannelError there is.
-func ChannelErrors(err error) []*ChannelError {
+func channelErrors(err error) []*ChannelError {
 	var sample *SampleError
 	if errors.As(err, &sample) {
 		return sample.Channels

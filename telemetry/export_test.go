@@ -38,3 +38,7 @@ var (
 	ParseMemoryUseV1 = parseMemoryUseV1
 	ParseOOMKills    = parseOOMKills
 )
+
+var (
+	ChannelErrors = channelErrors
+)

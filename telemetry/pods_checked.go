@@ -26,7 +26,7 @@ type checkedPods struct {
 // of it is the source's own, or wraps ErrNoPods after two checks have found that. Where the
 // cgroups can't be seen nothing contradicts the source. The error is a *FieldError.
 func CheckPods(source PodSource, c CgroupConfig) (PodSource, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	return &checkedPods{source: source, config: c.withDefaults()}, nil

@@ -222,7 +222,7 @@ func (r *Reader) SampleTo(dst []float64, at time.Time) ([]float64, error) {
 		case errors.Is(err, ErrPriming):
 			priming = true
 		default:
-			failed = append(failed, ChannelErrors(err)...)
+			failed = append(failed, channelErrors(err)...)
 		}
 	}
 	switch {

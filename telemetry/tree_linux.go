@@ -189,7 +189,7 @@ func (t *tree) report(notify func(PodEvent)) {
 	if !t.churn.any && !changed {
 		return
 	}
-	e := PodEvent{At: t.config.Now(), Churn: t.churn.any, Changed: changed}
+	e := PodEvent{At: time.Now(), Churn: t.churn.any, Changed: changed}
 	if !t.churn.unknown {
 		e.Churned = t.churn.pods
 	}

@@ -135,7 +135,7 @@ type PodUsage struct {
 // NewPodUsage returns a reader of the tree of c. The error is a *FieldError, or that
 // of a root which can't be read. Nothing is open before the first ReadTo.
 func NewPodUsage(c CgroupConfig) (*PodUsage, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c = c.withDefaults()

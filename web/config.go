@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is wrapped by New's error for a Config.
-var ErrInvalid = errors.New("invalid")
+// errInvalid is wrapped by New's error for a Config.
+var errInvalid = errors.New("invalid")
 
 // Config is what a Server needs. The zero value of each field except Source is its default.
 type Config struct {
@@ -48,7 +48,7 @@ func (c Config) withDefaults() Config {
 // validate returns a *field.Error for the first field out of its range.
 func (c Config) validate() error {
 	refuse := func(name string, value any) error {
-		return &field.Error{Package: "web", Field: name, Value: value, Err: ErrInvalid}
+		return &field.Error{Package: "web", Field: name, Value: value, Err: errInvalid}
 	}
 	if c.Source == nil {
 		return refuse("Source", nil)

@@ -51,7 +51,7 @@ func newFleet(nodes []Node) fleet {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(names[a], names[b]) })
 	order = slices.CompactFunc(order, func(a, b int) bool { return names[a] == names[b] })
-	f := fleet{further: max(0, len(order)-MaxNodes)}
+	f := fleet{further: max(0, len(order)-maxNodes)}
 	order = order[:len(order)-f.further]
 	f.names, f.nodes = make([]string, len(order)), make([]tile, len(order))
 	for i, at := range order {

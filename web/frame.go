@@ -12,11 +12,11 @@ import (
 
 // Bounds of what is sent, whatever a State holds.
 const (
-	// MaxFrame is how many bytes an event has at most; what is more follows in further ones.
-	MaxFrame = 256 << 10
-	// MaxNodes are shown, those first by name, and MaxRuns of the runs; what is more is counted.
-	MaxNodes = 20_000
-	MaxRuns  = 6
+	// maxFrame is how many bytes an event has at most; what is more follows in further ones.
+	maxFrame = 256 << 10
+	// maxNodes are shown, those first by name, and MaxRuns of the runs; what is more is counted.
+	maxNodes = 20_000
+	maxRuns  = 6
 
 	maxWaiting = 100 // as many as anybody reads
 	maxName    = 253 // Kubernetes' own for names
@@ -107,11 +107,11 @@ func draw(s State, version string) *picture {
 	if len(s.Waiting) > s.WaitingTotal {
 		s.WaitingTotal = len(s.Waiting)
 	}
-	further := max(0, len(s.Runs)-MaxRuns)
+	further := max(0, len(s.Runs)-maxRuns)
 	s.Runs = s.Runs[:len(s.Runs)-further]
 	c := &picture{version: version, at: s.At, fleet: newFleet(s.Nodes)}
 	c.add("title", text(s.Title, maxWords))
-	c.add("verdict", Verdict(s))
+	c.add("verdict", verdict(s))
 	c.add("runs", runsOf(s))
 	c.add("further", further)
 	c.add("curves", completionCurves(s))
@@ -150,7 +150,7 @@ func waitingOf(pods []Waiting) []waitingRow {
 // or what differs from the one before, which has the same nodes.
 func (c *picture) events(number uint64, before *picture) []byte {
 	var out []byte
-	e := event{limit: MaxFrame}
+	e := event{limit: maxFrame}
 	e.open(number, c)
 	if before == nil && c.known() {
 		e.nodes(c)

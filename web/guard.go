@@ -5,14 +5,12 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-
-	"github.com/spazio-scheduler/spazio/web/assets"
 )
 
 // guard refuses what no reader of the page asks, and sets the headers that every answer has.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		assets.SetHeaders(w.Header(), false)
+		SetHeaders(w.Header(), false)
 		switch {
 		case !s.serves(r.Host):
 			http.Error(w, "this server is not asked for by that name", http.StatusMisdirectedRequest)

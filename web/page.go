@@ -5,8 +5,6 @@ import (
 	"embed"
 	"net/http"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/web/assets"
 )
 
 //go:embed static
@@ -14,8 +12,8 @@ var embedded embed.FS
 
 // readPage returns the page and the files that it loads. The page has their version; one that gets
 // a frame of another version reloads.
-func readPage() (page []byte, files *assets.Files, err error) {
-	if files, err = assets.Read(embedded, "static"); err != nil {
+func readPage() (page []byte, files *Files, err error) {
+	if files, err = ReadFiles(embedded, "static"); err != nil {
 		return nil, nil, err
 	}
 	page, err = embedded.ReadFile("static/index.html")

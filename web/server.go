@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/web/assets"
 )
 
 // Server serves the page, whose links are relative: behind http.StripPrefix it may be mounted
@@ -24,7 +22,7 @@ type Server struct {
 	config  Config
 	hosts   map[string]bool
 	page    []byte
-	files   *assets.Files
+	files   *Files
 	gallery *gallery
 	asking  chan struct{} // a place for each question of a node or a pod
 	handler http.Handler

@@ -11,11 +11,11 @@ import (
 // one batch shows nothing finer: repeated, such batches differ by some per cent.
 const alike = .05
 
-// Verdict returns in words what a State shows, the most important first. Of Comparable runs that
+// verdict returns in words what a State shows, the most important first. Of Comparable runs that
 // have ended, it is whose pods were done in less time, and in how much less; of runs that
 // haven't, how far they are. If runs aren't comparable, it describes the state and compares
 // nothing.
-func Verdict(s State) []string {
+func verdict(s State) []string {
 	s = bounded(s)
 	if !s.Comparable {
 		return situation(s)

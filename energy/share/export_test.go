@@ -1,6 +1,10 @@
 package share
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // What tests hold against naive twins.
 
@@ -26,3 +30,20 @@ var (
 	ErrMalformed = errMalformed
 	CheckName    = checkName
 )
+
+type (
+	Look    = look
+	Divider = divider
+	Tree    = tree
+)
+
+var (
+	NewTree = newTree
+)
+
+const (
+	Range = counterRange
+)
+
+// Published are the names of the guests that have a tree, sorted.
+func (h *Host) Published() []string { return slices.Sorted(maps.Keys(h.seen)) }

@@ -15,13 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spazio-scheduler/spazio/energy/share"
-	"github.com/spazio-scheduler/spazio/energy/share/fakeguest"
+	"github.com/spazio-scheduler/spazio/energy/source/fakerapl"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
 // TestMain lets the test binary be guests.
 func TestMain(m *testing.M) {
-	fakeguest.Main()
+	fakerapl.GuestMain()
 	os.Exit(m.Run())
 }
 
@@ -395,9 +395,9 @@ func TestRealProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := fmt.Sprintf("share-test-%d-", os.Getpid()) // others test beside us
-	var started []*fakeguest.Guest
+	var started []*fakerapl.Guest
 	for i, name := range []string{"a", "b", "../c"} {
-		g, err := fakeguest.Start(t.Context(), own+name, i+1)
+		g, err := fakerapl.StartGuest(t.Context(), own+name, i+1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package share
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -44,10 +43,10 @@ type HostConfig struct {
 // that Share is called. It is for one goroutine.
 type Host struct {
 	config  HostConfig
-	tree    *Tree
+	tree    *tree
 	memory  bool   // the trees show memory apart
 	source  string // whose energy the divider has seen
-	divider *Divider
+	divider *divider
 
 	readings []energy.Reading
 	guests   []Guest
@@ -112,7 +111,7 @@ func NewHost(c HostConfig) (*Host, error) {
 		totals: totals{Guests: map[string]float64{}, Zones: map[Zone]float64{}, Refused: map[string]uint64{}},
 	}
 	var err error
-	if h.tree, err = NewTree(c.Dir, treeZones(false)); err != nil {
+	if h.tree, err = newTree(c.Dir, treeZones(false)); err != nil {
 		return nil, err
 	}
 	left, err := h.tree.Guests()
@@ -161,7 +160,7 @@ func (h *Host) Share(at time.Time) (Division, error) {
 		}
 		return Division{}, err
 	}
-	look := Look{At: at.Add(time.Since(begun)), Readings: readings} // a source may be slow
+	look := look{At: at.Add(time.Since(begun)), Readings: readings} // a source may be slow
 	var failed error
 	if look.Busy, look.Cores, failed = h.config.CPU(); failed != nil {
 		h.totals.Refused[refusedCPU]++
@@ -284,6 +283,3 @@ func (h *Host) prune(at time.Time) error {
 	}
 	return errors.Join(failed...)
 }
-
-// Published are the names of the guests that have a tree, sorted.
-func (h *Host) Published() []string { return slices.Sorted(maps.Keys(h.seen)) }

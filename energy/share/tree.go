@@ -16,14 +16,14 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Range is where published counters go on at 0, in µJ: that of most of Intel's processors,
+// counterRange is where published counters go on at 0, in µJ: that of most of Intel's processors,
 // so that a reader that knows no other is right.
-const Range = 262143328850
+const counterRange = 262143328850
 
 // maxZones bounds the zones of a tree.
 const maxZones = 16
 
-// Tree publishes counters below a directory, for each guest
+// tree publishes counters below a directory, for each guest
 //
 //	NAME/class/powercap/intel-rapl:0/{name,max_energy_range_uj,energy_uj}
 //
@@ -34,7 +34,7 @@ const maxZones = 16
 //
 // What a guest may have put where it can write is not followed: neither links nor pipes.
 // A Tree is for one goroutine, and one process publishes below a directory at a time.
-type Tree struct {
+type tree struct {
 	root   *os.Root
 	lock   io.Closer
 	warn   error
@@ -61,10 +61,10 @@ type guestZone struct {
 	fraction float64
 }
 
-// NewTree returns a tree below a directory, which is made if it is not there. zones are
+// newTree returns a tree below a directory, which is made if it is not there. zones are
 // those of each guest, as package-0, and package-0/dram of one within another before it. The
 // error is an *field.Error, ErrLocked, or the file system's.
-func NewTree(dir string, zones []string) (*Tree, error) {
+func newTree(dir string, zones []string) (*tree, error) {
 	planned, err := planZones(zones)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func NewTree(dir string, zones []string) (*Tree, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("share: %s: %w", dir, err), root.Close())
 	}
-	t := &Tree{root: root, lock: lock, zones: planned, guests: map[string]*treeGuest{}}
+	t := &tree{root: root, lock: lock, zones: planned, guests: map[string]*treeGuest{}}
 	if !inMemory(dir) {
 		t.warn = &field.Error{Package: "energy", Field: "Dir", Value: dir, Err: errNotTmpfs}
 	}
@@ -119,7 +119,7 @@ func notOfZone(r rune) bool {
 }
 
 // extend adds zones to those that all guests have, which begin the list.
-func (t *Tree) extend(zones []string) error {
+func (t *tree) extend(zones []string) error {
 	planned, err := planZones(zones)
 	if err != nil {
 		return err
@@ -135,10 +135,10 @@ func (t *Tree) extend(zones []string) error {
 
 // Warning is an *field.Error that wraps errNotTmpfs where the tree is on a disk, or
 // nil.
-func (t *Tree) Warning() error { return t.warn }
+func (t *tree) Warning() error { return t.warn }
 
 // Close frees the directory for others. Files stay, for a Tree to go on from.
-func (t *Tree) Close() error {
+func (t *tree) Close() error {
 	var errs []error
 	for _, g := range t.guests {
 		errs = append(errs, g.close())
@@ -148,7 +148,7 @@ func (t *Tree) Close() error {
 
 // Guests are the names of those that have a tree, sorted, also of what another process has
 // left.
-func (t *Tree) Guests() ([]string, error) {
+func (t *tree) Guests() ([]string, error) {
 	entries, err := fs.ReadDir(t.root.FS(), ".")
 	if err != nil {
 		return nil, fmt.Errorf("share: %w", err)
@@ -169,7 +169,7 @@ func (t *Tree) Guests() ([]string, error) {
 // of a time, which has to be later than that of the publication before. What is no such
 // argument is an *field.Error or wraps errName or errTooMany, and changes nothing. Of
 // any other error the joules are kept, for the next publication to show.
-func (t *Tree) Publish(at time.Time, guest string, joules []float64) error {
+func (t *tree) Publish(at time.Time, guest string, joules []float64) error {
 	if err := checkName(guest); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (t *Tree) Publish(at time.Time, guest string, joules []float64) error {
 		return refuse("len(joules)", len(joules), "that of the zones")
 	}
 	for i, j := range joules {
-		if !(j >= 0 && j < Range*1e-6) {
+		if !(j >= 0 && j < counterRange*1e-6) {
 			return refuse("joules["+strconv.Itoa(i)+"]", j, "an energy below the counter's range")
 		}
 	}
@@ -205,11 +205,11 @@ func (t *Tree) Publish(at time.Time, guest string, joules []float64) error {
 // add counts whole µJ and keeps the rest.
 func (z *guestZone) add(joules float64) {
 	micro, fraction := math.Modf(joules*1e6 + z.fraction)
-	z.counter, z.fraction = (z.counter+uint64(micro))%Range, fraction
+	z.counter, z.fraction = (z.counter+uint64(micro))%counterRange, fraction
 }
 
 // show writes the counters of a guest.
-func (t *Tree) show(g *treeGuest, guest string) error {
+func (t *tree) show(g *treeGuest, guest string) error {
 	if err := t.open(g, guest); err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ const (
 
 // open makes the directories of a guest that are not there, and has counters that are at
 // their beginning go on from what is.
-func (t *Tree) open(g *treeGuest, guest string) (err error) {
+func (t *tree) open(g *treeGuest, guest string) (err error) {
 	if g.zones[0].dir != nil {
 		return nil
 	}
@@ -271,18 +271,18 @@ func openZone(own *os.Root, zone treeZone, z *guestZone) (err error) {
 		return err
 	}
 	if !z.loaded {
-		z.counter, z.loaded = (z.counter+storedCounter(z.dir))%Range, true
+		z.counter, z.loaded = (z.counter+storedCounter(z.dir))%counterRange, true
 	}
 	return errors.Join(
 		replace(z.dir, nameFile, []byte(zone.name+"\n"), time.Time{}),
-		replace(z.dir, rangeFile, []byte(strconv.FormatInt(Range, 10)+"\n"), time.Time{}),
+		replace(z.dir, rangeFile, []byte(strconv.FormatInt(counterRange, 10)+"\n"), time.Time{}),
 	)
 }
 
 // removeOthers removes zones that are not the tree's, as those of a machine that had memory
 // counters: nothing would be published there any more, and a reader wants all zones of one
 // time.
-func (t *Tree) removeOthers(own *os.Root) error {
+func (t *tree) removeOthers(own *os.Root) error {
 	names, err := list(own, powercap)
 	if err != nil {
 		return err
@@ -300,7 +300,7 @@ func (t *Tree) removeOthers(own *os.Root) error {
 
 // Remove takes a guest's tree away, and its directory if that was not there before the
 // tree. A guest without one is no error.
-func (t *Tree) Remove(guest string) error {
+func (t *tree) Remove(guest string) error {
 	if err := checkName(guest); err != nil {
 		return err
 	}
@@ -323,7 +323,7 @@ func (t *Tree) Remove(guest string) error {
 	return nil
 }
 
-func (t *Tree) remove(guest string) (err error) {
+func (t *tree) remove(guest string) (err error) {
 	own, err := t.root.OpenRoot(guest)
 	if err != nil {
 		return err
@@ -428,7 +428,7 @@ func storedCounter(dir *os.File) uint64 {
 		return 0
 	}
 	v, err := source.ParseCounter(text)
-	if err != nil || v >= Range {
+	if err != nil || v >= counterRange {
 		return 0
 	}
 	return v

@@ -20,8 +20,8 @@ var (
 	errMalformed = errors.New("malformed")
 	// ErrUnchanged is that there is no newer reading yet. It is no failure.
 	ErrUnchanged = errors.New("no newer reading")
-	// ErrStale is that there has been none for three periods.
-	ErrStale = errors.New("no newer reading for three periods")
+	// errStale is that there has been none for three periods.
+	errStale = errors.New("no newer reading for three periods")
 )
 
 // invalid makes a field.Error of a configuration; want completes "must be".

@@ -15,3 +15,7 @@ var (
 	ParseRedfish = parseRedfish
 	NewShared    = newShared
 )
+
+var (
+	ErrStale = errStale
+)

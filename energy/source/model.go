@@ -18,8 +18,8 @@ type ModelConfig struct {
 	Utilisation func() (float64, error)
 }
 
-// Validate returns a *field.Error for the first field that is out of range.
-func (c ModelConfig) Validate() error {
+// validate returns a *field.Error for the first field that is out of range.
+func (c ModelConfig) validate() error {
 	switch {
 	case !(c.Max > 0 && c.Max <= energy.MaxWatts):
 		return invalid("Max", c.Max, "a power in (0, 1e6]")
@@ -31,8 +31,8 @@ func (c ModelConfig) Validate() error {
 	return nil
 }
 
-// Model shows a power that nothing has measured: linear in utilisation.
-type Model struct {
+// model shows a power that nothing has measured: linear in utilisation.
+type model struct {
 	about
 	config ModelConfig
 	joules float64
@@ -40,19 +40,19 @@ type Model struct {
 }
 
 // newModel returns the model of c. The error is a *field.Error.
-func newModel(c ModelConfig) (*Model, error) {
-	if err := c.Validate(); err != nil {
+func newModel(c ModelConfig) (*model, error) {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Model{about: about{"model", energy.Modelled, 10 * time.Millisecond}, config: c}, nil
+	return &model{about: about{"model", energy.Modelled, 10 * time.Millisecond}, config: c}, nil
 }
 
 // Close implements Source.
-func (m *Model) Close() error { return nil }
+func (m *model) Close() error { return nil }
 
 // ReadTo implements Source. The zone, "model", is a counter: utilisation is a mean over
 // the time since the last reading, and so is the power.
-func (m *Model) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+func (m *model) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
 	dst = dst[:0]
 	u, err := m.config.Utilisation()
 	if err != nil {

@@ -36,8 +36,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate returns a *field.Error for the first field that is out of range.
-func (c Config) Validate() error {
+// validate returns a *field.Error for the first field that is out of range.
+func (c Config) validate() error {
 	name := c.name()
 	if name != Auto && !slices.Contains(sourceNames, name) {
 		return invalid("Source", c.Source, "auto, "+strings.Join(sourceNames, ", "))
@@ -52,12 +52,12 @@ func (c Config) Validate() error {
 		return invalid("Model", nil, "given for that source")
 	}
 	if c.Redfish != nil {
-		if err := c.Redfish.Validate(); err != nil {
+		if err := c.Redfish.validate(); err != nil {
 			return err
 		}
 	}
 	if c.Model != nil {
-		return c.Model.Validate()
+		return c.Model.validate()
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (c Config) name() string { return cmp.Or(c.Source, Auto) }
 // source that was asked for by name has to be there, else the error has the reason why it isn't;
 // with Auto any may come later.
 func Open(ctx context.Context, c Config) (*Chain, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	all := map[string]func() (Source, error){

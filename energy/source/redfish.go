@@ -35,8 +35,8 @@ type RedfishConfig struct {
 	TLS *tls.Config
 }
 
-// Validate returns a *field.Error for the first field that is out of range.
-func (c RedfishConfig) Validate() error {
+// validate returns a *field.Error for the first field that is out of range.
+func (c RedfishConfig) validate() error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
 		return invalid("URL", c.URL, "an https URL")
@@ -80,7 +80,7 @@ type redfishAnswer struct {
 // newRedfish begins to ask, until ctx ends or Close. The error is a *field.Error; that the
 // controller does not answer is for ReadTo to say.
 func newRedfish(ctx context.Context, c RedfishConfig) (*redfish, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c.Period = cmp.Or(c.Period, defaultRedfishPeriod)
@@ -274,7 +274,7 @@ func (r *redfish) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 	case answer.err != nil:
 		return dst, answer.err
 	case answer.at.Equal(r.shownAt) && at.Sub(answer.at) > 3*r.config.Period:
-		return dst, ErrStale
+		return dst, errStale
 	case answer.at.Equal(r.shownAt):
 		return dst, ErrUnchanged
 	}

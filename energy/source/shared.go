@@ -88,7 +88,7 @@ func (s *shared) follow(readings []energy.Reading, at time.Time) error {
 		return nil
 	}
 	if at.Sub(s.changed) > 3*SharedPeriod {
-		return ErrStale
+		return errStale
 	}
 	return ErrUnchanged
 }

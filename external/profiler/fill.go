@@ -9,12 +9,12 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Fill gives the slots that jobs leave empty, one after the other, to the job that takes least
+// fill gives the slots that jobs leave empty, one after the other, to the job that takes least
 // beside the slowest of those on their node, as m has it, and each job at most one: the slots
 // of nodes that no pair got, and odd ones. A run that m does not know comes last, and of
 // equals the first of jobs. Slots that retire, or whose node is no longer the Testbed's, stay
 // empty. The arguments are not modified.
-func Fill(slots []wire.Slot, jobs []wire.SlotJob, m *colocate.Matrix) []wire.SlotJob {
+func fill(slots []wire.Slot, jobs []wire.SlotJob, m *colocate.Matrix) []wire.SlotJob {
 	filled := slices.Clone(jobs)
 	taken := make(map[slot.ID]bool)
 	on := make(map[string][]string) // the jobs of each node

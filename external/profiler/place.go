@@ -14,7 +14,7 @@ import (
 // ErrTooSmall refuses a Testbed without a node on which two jobs could run beside each other.
 var ErrTooSmall = errors.New("no node has two slots")
 
-// Place gives each pair nodes of its own and shares the slots of each evenly between its two
+// place gives each pair nodes of its own and shares the slots of each evenly between its two
 // jobs, so that both run with as many pods, side by side on each node; one that is alone
 // gets the half that would be its own beside another. The nodes go around the pairs in the
 // order of slots, of those with at least two; where there are fewer nodes than pairs the
@@ -22,7 +22,7 @@ var ErrTooSmall = errors.New("no node has two slots")
 //
 // Slots that retire, or whose node is no longer the Testbed's, are left out. Names of jobs
 // are those of the pairs. Neither argument is modified.
-func Place(slots []wire.Slot, pairs []colocate.Pair) ([]wire.SlotJob, error) {
+func place(slots []wire.Slot, pairs []colocate.Pair) ([]wire.SlotJob, error) {
 	nodes := shared(slots)
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("%w: there are %d slots", ErrTooSmall, len(slots))

@@ -17,8 +17,8 @@ import (
 
 // Errors of a Profiler.
 var (
-	// ErrInvalid is what a field.Error wraps.
-	ErrInvalid = errors.New("invalid configuration")
+	// errInvalid is what a field.Error wraps.
+	errInvalid = errors.New("invalid configuration")
 	// ErrFails is wrapped when a pair failed each time that it was tried.
 	ErrFails = errors.New("the pair fails")
 	// ErrTooFew is wrapped when there are fewer than two jobs.
@@ -26,7 +26,7 @@ var (
 )
 
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "profiler", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return &field.Error{Package: "profiler", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
 }
 
 // Config of a Profiler.
@@ -53,8 +53,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate returns a *field.Error for the first field out of its range.
-func (c Config) Validate() error {
+// validate returns a *field.Error for the first field out of its range.
+func (c Config) validate() error {
 	switch {
 	case c.Client == nil:
 		return refuse("Client", "nil", "set")
@@ -89,7 +89,7 @@ type Profiler struct {
 
 // New returns a Profiler; it sends no request yet.
 func New(c Config) (*Profiler, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c.Namespace, c.Attempts = cmp.Or(c.Namespace, "default"), cmp.Or(c.Attempts, 3)

@@ -70,11 +70,11 @@ func (p *Profiler) run(ctx context.Context, testbed, prefix string, pairs []colo
 		return Outcome{}, err
 	}
 	spec.Testbed, spec.Slots = namespace+"/"+bed, &wire.SlotBased{Mode: "Relaxed"}
-	if spec.Slots.Jobs, err = Place(slots, pairs); err != nil {
+	if spec.Slots.Jobs, err = place(slots, pairs); err != nil {
 		return Outcome{}, fmt.Errorf("profiler: Testbed %s: %w", testbed, err)
 	}
 	if m != nil {
-		spec.Slots.Jobs = Fill(slots, spec.Slots.Jobs, m)
+		spec.Slots.Jobs = fill(slots, spec.Slots.Jobs, m)
 	}
 	name := nameOf(prefix, testbed, pairs)
 	made, err := p.create(ctx, name, spec)

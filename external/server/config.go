@@ -16,8 +16,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is what every field.Error of this package wraps.
-var ErrInvalid = errors.New("invalid configuration")
+// errInvalid is what every field.Error of this package wraps.
+var errInvalid = errors.New("invalid configuration")
 
 // Config is what a Server is made of.
 type Config struct {
@@ -126,5 +126,5 @@ func positive[T int | float64 | time.Duration](name string, value *T, standard T
 }
 
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "server", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return &field.Error{Package: "server", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
 }

@@ -81,7 +81,7 @@ func (c conversation) sendNews(ctx context.Context, bookmark bool) error {
 		return nil
 	}
 	for _, s := range c.current() {
-		if err := send(s, s.hub.Bookmark()); err != nil {
+		if err := send(s, s.hub.bookmark()); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 var (
 	// errChange refuses an inconsistent change.
 	errChange = errors.New("invalid change")
-	// errNotSynced is returned until Synced is called.
+	// errNotSynced is returned until markSynced is called.
 	errNotSynced = errors.New("not everything has been read yet")
 )
 
@@ -43,7 +43,7 @@ const (
 // at a time.
 type hub struct {
 	id    uint64        // of this hub among all processes' ones
-	ready chan struct{} // closed by Synced
+	ready chan struct{} // closed by markSynced
 
 	mu      sync.Mutex
 	synced  bool
@@ -80,8 +80,8 @@ func newHub(remembered int) *hub {
 	}
 }
 
-// Synced marks that Apply has had all objects that exist: from then on subscriptions are possible.
-func (h *hub) Synced() {
+// markSynced marks that Apply has had all objects that exist: from then on subscriptions are possible.
+func (h *hub) markSynced() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.synced {
@@ -90,12 +90,9 @@ func (h *hub) Synced() {
 	}
 }
 
-// Ready is closed by Synced.
-func (h *hub) Ready() <-chan struct{} { return h.ready }
-
-// Apply records that an object was added, modified or deleted, and reports whether that changed
+// apply records that an object was added, modified or deleted, and reports whether that changed
 // anything. Its error wraps errChange, and the hub is unchanged.
-func (h *hub) Apply(op string, object wire.Resource) (bool, error) {
+func (h *hub) apply(op string, object wire.Resource) (bool, error) {
 	meta := object.Common()
 	all, isSlots := object.(wire.TestbedSlots)
 	switch {

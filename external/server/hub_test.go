@@ -19,18 +19,18 @@ func jobAt(name, version string) wire.Job {
 
 func apply(t *testing.T, h *hub, op string, object wire.Resource) {
 	t.Helper()
-	if _, err := h.Apply(op, object); err != nil {
+	if _, err := h.apply(op, object); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func subscribe(t *testing.T, h *hub, cursor string, kinds ...wire.Kind) *feed {
 	t.Helper()
-	s, err := h.Subscribe(newFilter(kinds, "", nil), cursor, func() {})
+	s, err := h.subscribe(newFilter(kinds, "", nil), cursor, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
+	t.Cleanup(s.close)
 	return s
 }
 
@@ -44,7 +44,7 @@ func read(t *testing.T, s *feed) (lines []string, cursor string) {
 		}
 		return meta.Name + "@" + meta.ResourceVersion
 	}
-	for m, ok := s.Next(); ok; m, ok = s.Next() {
+	for m, ok := s.next(); ok; m, ok = s.next() {
 		words := []string{m.Type}
 		for _, o := range m.Objects {
 			words = append(words, name(o))
@@ -75,7 +75,7 @@ func TestCursorIsGood(t *testing.T) {
 	one, other := newHub(4), newHub(4)
 	for _, h := range []*hub{one, other} {
 		apply(t, h, wire.Added, jobAt("a", "1"))
-		h.Synced()
+		h.markSynced()
 	}
 	first := expect(t, subscribe(t, one, "", wire.Jobs), "SNAPSHOT a@1")
 	expect(t, subscribe(t, other, first, wire.Jobs), "RESET", "SNAPSHOT a@1")
@@ -91,7 +91,7 @@ func TestCursorIsGood(t *testing.T) {
 // Who reads too slowly begins anew, in the middle of a subscription, too.
 func TestTooSlow(t *testing.T) {
 	h := newHub(4)
-	h.Synced()
+	h.markSynced()
 	s := subscribe(t, h, "", wire.Jobs)
 	expect(t, s, "SNAPSHOT")
 	for i := range 5 {
@@ -105,7 +105,7 @@ func TestTooSlow(t *testing.T) {
 // What is gone is remembered up to 16 MiB of it, whatever the number of changes.
 func TestGoneIsBounded(t *testing.T) {
 	h := newHub(1000)
-	h.Synced()
+	h.markSynced()
 	last := func(of int) string {
 		job := jobAt("large", "1")
 		job.External = json.RawMessage(`"` + strings.Repeat("x", of) + `"`)
@@ -130,7 +130,7 @@ func TestGoneIsBounded(t *testing.T) {
 // who resumes there misses nothing.
 func TestPagesKeepThePlace(t *testing.T) {
 	h := newHub(10_000)
-	h.Synced()
+	h.markSynced()
 	s := subscribe(t, h, "", wire.Jobs)
 	before := expect(t, s, "SNAPSHOT")
 	for i := range 700 {
@@ -139,13 +139,13 @@ func TestPagesKeepThePlace(t *testing.T) {
 	for i := range 700 {
 		apply(t, h, wire.Modified, jobAt(fmt.Sprint("j", i), "2"))
 	}
-	m, _ := s.Next()
+	m, _ := s.next()
 	if len(m.Events) != 500 || m.Cursor != before {
 		t.Fatalf("a page of %d at %q, want 500 at %q", len(m.Events), m.Cursor, before)
 	}
 	known := map[string]bool{}
 	again := subscribe(t, h, m.Cursor, wire.Jobs)
-	for m, ok := again.Next(); ok; m, ok = again.Next() {
+	for m, ok := again.next(); ok; m, ok = again.next() {
 		for _, e := range m.Events {
 			known[string(e.Object.Object)] = e.Type == wire.Added
 		}
@@ -164,15 +164,15 @@ func TestPagesKeepThePlace(t *testing.T) {
 func TestFromNowOn(t *testing.T) {
 	h := newHub(100)
 	apply(t, h, wire.Added, jobAt("old", "1"))
-	h.Synced()
+	h.markSynced()
 	apply(t, h, wire.Added, jobAt("gone", "3"))
 	apply(t, h, wire.Deleted, jobAt("gone", "3"))
-	s := subscribe(t, h, h.Cursor(newFilter([]wire.Kind{wire.Jobs}, "", nil)), wire.Jobs)
+	s := subscribe(t, h, h.cursor(newFilter([]wire.Kind{wire.Jobs}, "", nil)), wire.Jobs)
 	expect(t, s, "BOOKMARK")
 	apply(t, h, wire.Modified, jobAt("old", "5"))
 	apply(t, h, wire.Added, jobAt("new", "6"))
 	expect(t, s, "EVENTS MODIFIED old@5 ADDED new@6")
-	if _, err := newHub(1).Subscribe(filter{}, "", nil); !errors.Is(err, errNotSynced) {
+	if _, err := newHub(1).subscribe(filter{}, "", nil); !errors.Is(err, errNotSynced) {
 		t.Errorf("before everything has been told: %v", err)
 	}
 }
@@ -185,11 +185,11 @@ func TestFromNowOnEncodesNothing(t *testing.T) {
 	}
 	h := newHub(100)
 	apply(t, h, wire.Added, bed)
-	h.Synced()
+	h.markSynced()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s := subscribe(t, h, h.Cursor(newFilter([]wire.Kind{wire.Slots}, "", nil)), wire.Slots)
-	_, more := s.Next()
+	s := subscribe(t, h, h.cursor(newFilter([]wire.Kind{wire.Slots}, "", nil)), wire.Slots)
+	_, more := s.next()
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<10 || !more {
 		t.Errorf("%d bytes", got)
@@ -199,7 +199,7 @@ func TestFromNowOnEncodesNothing(t *testing.T) {
 // What is no news is told to nobody.
 func TestNews(t *testing.T) {
 	h := newHub(100)
-	h.Synced()
+	h.markSynced()
 	for i, step := range []struct {
 		op     string
 		object wire.Resource
@@ -216,7 +216,7 @@ func TestNews(t *testing.T) {
 		{wire.Modified, wire.TestbedSlots{Meta: wire.Meta{Name: "bed"}, Slots: []wire.Slot{{ID: "n/0"}}}, true},
 		{wire.Modified, wire.TestbedSlots{Meta: wire.Meta{Name: "bed", Deleting: true}, Slots: []wire.Slot{{ID: "n/0"}}}, true},
 	} {
-		if news, err := h.Apply(step.op, step.object); err != nil || news != step.news {
+		if news, err := h.apply(step.op, step.object); err != nil || news != step.news {
 			t.Errorf("step %d, %s: news %t, %v", i, step.op, news, err)
 		}
 	}
@@ -232,7 +232,7 @@ func TestApplyRefuses(t *testing.T) {
 		"object": {wire.Added, wire.Job{Meta: wire.Meta{Name: "a"}, External: []byte("{")}},
 		"slots":  {wire.Modified, wire.TestbedSlots{Meta: wire.Meta{Name: "a"}, Partial: true}},
 	} {
-		if _, err := newHub(1).Apply(c.op, c.object); !errors.Is(err, errChange) {
+		if _, err := newHub(1).apply(c.op, c.object); !errors.Is(err, errChange) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
-	"github.com/spazio-scheduler/spazio/web/assets"
+	"github.com/spazio-scheduler/spazio/web"
 )
 
 // Names of the session's cookie. The first, of TLS, is one that no other host, path or
@@ -136,7 +136,7 @@ func sameOrigin(r *http.Request) bool {
 
 // secure sets the headers of all answers; those of pages are theirs.
 func secure(h http.Header) {
-	assets.SetHeaders(h, false)
+	web.SetHeaders(h, false)
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Frame-Options", "DENY")
 }

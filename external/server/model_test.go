@@ -140,13 +140,13 @@ func newReplica(t *testing.T, w *world, remembered int) *replica {
 	for name := range r.beds {
 		r.slots(t, wire.Added, name)
 	}
-	r.hub.Synced()
+	r.hub.markSynced()
 	return r
 }
 
 func (r *replica) apply(t *testing.T, c change) {
 	t.Helper()
-	if _, err := r.hub.Apply(c.Type, c.Object); err != nil {
+	if _, err := r.hub.apply(c.Type, c.Object); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -227,7 +227,7 @@ type followed struct {
 
 func (c *client) connect(t *testing.T, to *replica) {
 	if c.sub != nil {
-		c.sub.Close()
+		c.sub.close()
 	}
 	if c.at = to; c.incomplete {
 		c.cursor, c.incomplete = "", false
@@ -237,7 +237,7 @@ func (c *client) connect(t *testing.T, to *replica) {
 	}
 	c.moved = c.cursor != "" && c.of != to
 	var err error
-	if c.sub, err = to.hub.Subscribe(newFilter(c.kinds, c.namespace, c.names), c.cursor, func() {}); err != nil {
+	if c.sub, err = to.hub.subscribe(newFilter(c.kinds, c.namespace, c.names), c.cursor, func() {}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -252,7 +252,7 @@ func (c *client) take(t *testing.T, kind wire.Kind, raw json.RawMessage) (string
 
 // read takes a message in; it says whether there was one.
 func (c *client) read(t *testing.T) bool {
-	m, ok := c.sub.Next()
+	m, ok := c.sub.next()
 	if !ok {
 		return false
 	}

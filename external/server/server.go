@@ -50,7 +50,7 @@ func New(config Config) (*Server, error) {
 	s.watches = newWatches(s)
 	if r := config.Registerer; r != nil {
 		if err := errors.Join(r.Register(s.requests), r.Register(s.watches.watchers), r.Register(s.watches.events)); err != nil {
-			return nil, &field.Error{Package: "server", Field: "Registerer", Value: "metrics", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+			return nil, &field.Error{Package: "server", Field: "Registerer", Value: "metrics", Err: fmt.Errorf("%w: %w", errInvalid, err)}
 		}
 	}
 	rows := routes()

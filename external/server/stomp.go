@@ -179,7 +179,7 @@ func (s *stompSession) subscribe(ctx context.Context, f *frame.Frame) error {
 		}
 		r.Names = []string{name}
 	}
-	r.Cursor = w.hub.Cursor(newFilter(r.Kinds, r.Namespace, r.Names)) // what is there already is not sent
+	r.Cursor = w.hub.cursor(newFilter(r.Kinds, r.Namespace, r.Names)) // what is there already is not sent
 	return s.subscriptions.subscribe(ctx, &subscription{id: idOf(f), destination: destination, objects: name != ""}, r)
 }
 

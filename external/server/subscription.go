@@ -30,10 +30,10 @@ type feed struct {
 	resuming         bool         // the end of what a cursor brought is
 }
 
-// Subscribe begins at a cursor or, if it is empty, with a snapshot; with one that is of no
+// subscribe begins at a cursor or, if it is empty, with a snapshot; with one that is of no
 // use, with a reset. wake is called whenever Next may have something new; it must not
-// block nor call the hub. It returns errNotSynced until Synced.
-func (h *hub) Subscribe(f filter, from string, wake func()) (*feed, error) {
+// block nor call the hub. It returns errNotSynced until markSynced.
+func (h *hub) subscribe(f filter, from string, wake func()) (*feed, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.synced {
@@ -48,17 +48,17 @@ func (h *hub) Subscribe(f filter, from string, wake func()) (*feed, error) {
 	return s, nil
 }
 
-// Cursor returns where to go on from once everything that the filter is about has been read
+// cursor returns where to go on from once everything that the filter is about has been read
 // from the Store that the changes come from. It is taken before reading.
-func (h *hub) Cursor(f filter) string {
+func (h *hub) cursor(f filter) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := cursor{hub: h.id, scope: f.scope(), kinds: f.kinds, place: h.seq}
 	return c.encode()
 }
 
-// Close ends the subscription.
-func (s *feed) Close() {
+// close ends the subscription.
+func (s *feed) close() {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	delete(s.hub.subs, s)
@@ -86,8 +86,8 @@ func (s *feed) resume(from string) {
 	}
 }
 
-// Next returns what is to be sent next, false if there is nothing. The message has no ID.
-func (s *feed) Next() (wire.Message, bool) {
+// next returns what is to be sent next, false if there is nothing. The message has no ID.
+func (s *feed) next() (wire.Message, bool) {
 	if !s.snapshotting && len(s.events) == 0 {
 		s.hub.mu.Lock()
 		s.take()
@@ -111,16 +111,16 @@ func (s *feed) Next() (wire.Message, bool) {
 		m.Type, m.Events = wire.EventsMessage, cut(&s.events)
 		m.Cursor = s.cursor()
 	case s.resuming:
-		return s.Bookmark(), true
+		return s.bookmark(), true
 	default:
 		return m, false
 	}
 	return m, true
 }
 
-// Bookmark is a message of how far the subscription has come; it is to be asked for once Next has
+// bookmark is a message of how far the subscription has come; it is to be asked for once Next has
 // nothing.
-func (s *feed) Bookmark() wire.Message {
+func (s *feed) bookmark() wire.Message {
 	s.resuming = false
 	return wire.Message{Type: wire.Bookmark, Cursor: s.cursor()}
 }

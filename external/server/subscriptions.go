@@ -63,7 +63,7 @@ func (s *subscriptions) subscribe(ctx context.Context, next *subscription, r wir
 		next.takes = append(next.takes, access)
 	}
 	var err error
-	if next.hub, err = w.hub.Subscribe(newFilter(r.Kinds, r.Namespace, r.Names), r.Cursor, s.signal); err != nil {
+	if next.hub, err = w.hub.subscribe(newFilter(r.Kinds, r.Namespace, r.Names), r.Cursor, s.signal); err != nil {
 		return err
 	}
 	s.add(next)
@@ -83,7 +83,7 @@ func (s *subscriptions) remove(id string) bool {
 	if i < 0 {
 		return false
 	}
-	list[i].hub.Close()
+	list[i].hub.close()
 	s.replace(slices.Delete(slices.Clone(list), i, i+1))
 	return true
 }
@@ -95,7 +95,7 @@ func find(list []*subscription, id string) int {
 // turn sends a message of each subscription that has one, and reports whether any had.
 func (s *subscriptions) turn(send func(*subscription, wire.Message) error) (more bool, err error) {
 	for _, one := range s.current() {
-		m, ok := one.hub.Next()
+		m, ok := one.hub.next()
 		if !ok {
 			continue
 		}
@@ -118,7 +118,7 @@ func (s *subscriptions) rights() (all []Access) {
 // close ends all of them.
 func (s *subscriptions) close() {
 	for _, one := range s.current() {
-		one.hub.Close()
+		one.hub.close()
 	}
 	s.replace(nil)
 }

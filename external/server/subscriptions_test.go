@@ -11,11 +11,11 @@ import (
 // TestTurns: a subscription that always has more to tell holds up no other.
 func TestTurns(t *testing.T) {
 	h := newHub(100)
-	h.Synced()
+	h.markSynced()
 	s := newSubscriptions(nil)
 	for _, kind := range []wire.Kind{wire.Jobs, wire.Schedulings} {
 		f := newFilter([]wire.Kind{kind}, "", nil)
-		told, err := h.Subscribe(f, h.Cursor(f), s.signal)
+		told, err := h.subscribe(f, h.cursor(f), s.signal)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +25,7 @@ func TestTurns(t *testing.T) {
 	add := func(of func(wire.Meta) wire.Resource) {
 		t.Helper()
 		made++
-		if _, err := h.Apply(wire.Added, of(wire.Meta{Name: fmt.Sprint("o", made)})); err != nil {
+		if _, err := h.apply(wire.Added, of(wire.Meta{Name: fmt.Sprint("o", made)})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -52,7 +52,7 @@ func newWatches(s *Server) *watches {
 
 // run follows the Store until ctx ends; then it ends all connections and waits for them.
 func (w *watches) run(ctx context.Context) error {
-	err := w.server.config.Store.Follow(ctx, w.apply, w.hub.Synced)
+	err := w.server.config.Store.Follow(ctx, w.apply, w.hub.markSynced)
 	if ctx.Err() != nil {
 		err = nil
 	}
@@ -66,7 +66,7 @@ func (w *watches) run(ctx context.Context) error {
 
 // apply takes in a change from the Store.
 func (w *watches) apply(c Change) {
-	news, err := w.hub.Apply(c.Type, c.Object)
+	news, err := w.hub.apply(c.Type, c.Object)
 	result := "new"
 	switch {
 	case err != nil:
@@ -96,7 +96,7 @@ func (w *watches) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	select {
-	case <-w.hub.Ready():
+	case <-w.hub.ready:
 		return nil
 	case <-ctx.Done():
 		return RefuseForNow(http.StatusServiceUnavailable, 1, "Not everything has been read yet.")
@@ -181,8 +181,8 @@ func (s *Server) watch(c *call) error {
 // snapshot.
 func (w *watches) cursor(namespace string) string {
 	select {
-	case <-w.hub.Ready():
-		return w.hub.Cursor(newFilter([]wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings}, namespace, nil))
+	case <-w.hub.ready:
+		return w.hub.cursor(newFilter([]wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings}, namespace, nil))
 	default:
 		return ""
 	}

@@ -3,7 +3,7 @@ package ui
 import (
 	"embed"
 
-	"github.com/spazio-scheduler/spazio/web/assets"
+	"github.com/spazio-scheduler/spazio/web"
 )
 
 //go:embed static
@@ -12,8 +12,8 @@ var embedded embed.FS
 // files are what pages load, from below filesPath.
 var files = readFiles()
 
-func readFiles() *assets.Files {
-	files, err := assets.Read(embedded, "static")
+func readFiles() *web.Files {
+	files, err := web.ReadFiles(embedded, "static")
 	if err != nil {
 		panic(err) // they are in the program
 	}

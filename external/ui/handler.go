@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/web/assets"
+	"github.com/spazio-scheduler/spazio/web"
 )
 
 // Base is where the handler is mounted.
@@ -40,7 +40,7 @@ func Handler(c Config) http.Handler {
 	protection.SetDenyHandler(http.HandlerFunc(foreign))
 	pages := protection.Handler(s.routes())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		assets.SetHeaders(w.Header(), true)
+		web.SetHeaders(w.Header(), true)
 		pages.ServeHTTP(w, r)
 	})
 }

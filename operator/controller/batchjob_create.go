@@ -72,55 +72,55 @@ type trial struct {
 // slots of the testbed now, or nothing. An error is of a trial that said nothing. The API
 // server is not asked again about one that it has accepted: whether it fits in a slot is
 // known here, and the creation itself is the last trial.
-func (t trial) of(ctx context.Context, job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) (Verdict, error) {
+func (t trial) of(ctx context.Context, job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) (finding, error) {
 	adapter, err := workload.Of(&job.Spec)
 	if err != nil {
-		return Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
+		return finding{Reason: workload.Reason(err), Message: err.Error()}, nil
 	}
 	if known, err := knows(t.mapper, adapter); err != nil {
-		return Verdict{}, err
+		return finding{}, err
 	} else if !known {
 		return operatorMissing(adapter), nil
 	}
 	request, err := trialRequest(job, s, tb)
 	if err != nil {
-		return Verdict{}, err
+		return finding{}, err
 	}
 	child, err := adapter.Child(job, request)
 	if err != nil {
-		return Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
+		return finding{Reason: workload.Reason(err), Message: err.Error()}, nil
 	}
 	if isAccepted(job) {
-		return Verdict{}, nil
+		return finding{}, nil
 	}
 	err = t.client.Create(ctx, child, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 	if verdict, known := judge(adapter, err); known {
 		return verdict, nil
 	}
-	return Verdict{}, err
+	return finding{}, err
 }
 
-func operatorMissing(adapter *workload.Adapter) Verdict {
+func operatorMissing(adapter *workload.Adapter) finding {
 	apiVersion, kind := adapter.Kind().ToAPIVersionAndKind()
-	return Verdict{
+	return finding{
 		Reason: v1alpha1.ReasonOperatorMissing, Message: "the API server knows no " + kind + " of " + apiVersion + ": is its operator installed?",
 	}
 }
 
 // judge says what the API server's answer to a creation means for the application. What
 // may be another answer the next time says nothing.
-func judge(adapter *workload.Adapter, err error) (verdict Verdict, known bool) {
+func judge(adapter *workload.Adapter, err error) (verdict finding, known bool) {
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
-		return Verdict{}, true
+		return finding{}, true
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return operatorMissing(adapter), true
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
-		return Verdict{}, false
+		return finding{}, false
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsRequestEntityTooLargeError(err):
-		return Verdict{Reason: v1alpha1.ReasonInvalidApplication, Message: err.Error()}, true
+		return finding{Reason: v1alpha1.ReasonInvalidApplication, Message: err.Error()}, true
 	}
-	return Verdict{}, false
+	return finding{}, false
 }
 
 // create creates the application of the job's request. What is there already is as good,
@@ -133,7 +133,7 @@ func (p *jobPass) create(ctx context.Context) (fault string, err error) {
 	}
 	child, err := adapter.Child(v.Job, v.Job.Status.CreationRequest)
 	if err != nil {
-		return p.refuse(Verdict{Reason: workload.Reason(err), Message: err.Error()}), nil
+		return p.refuse(finding{Reason: workload.Reason(err), Message: err.Error()}), nil
 	}
 	err = p.client.Create(ctx, child, client.FieldValidation(metav1.FieldValidationStrict))
 	if apierrors.IsAlreadyExists(err) {
@@ -176,7 +176,7 @@ func (c *creation) recall(job *v1alpha1.BatchJob) {
 }
 
 // refuse notes why the application can't be created, and returns it as a run's fault.
-func (p *jobPass) refuse(verdict Verdict) string {
+func (p *jobPass) refuse(verdict finding) string {
 	setChecked(p.view.Job, verdict, p.now)
 	return verdict.Reason + ": " + verdict.Message
 }

@@ -133,10 +133,10 @@ func isPlaceholder(p metav1.Object) bool {
 	return err == nil && p.GetName() == slot.PlaceholderName(p.GetLabels()[v1alpha1.LabelTestbedUID], id)
 }
 
-// ErrInvalid is what every field.Error of this package wraps.
-var ErrInvalid = errors.New("invalid configuration or input")
+// errInvalid is what every field.Error of this package wraps.
+var errInvalid = errors.New("invalid configuration or input")
 
 // refuse makes a field.Error; want completes "must be".
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "controller", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return &field.Error{Package: "controller", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Verdict is a finding about a Scheduling or a job: nothing against it, or why.
-type Verdict struct {
+// finding is a finding about a Scheduling or a job: nothing against it, or why.
+type finding struct {
 	// Reason is that of a condition, empty if there is nothing against it.
 	Reason string
 	// Message is for people.
@@ -21,22 +21,22 @@ type Verdict struct {
 }
 
 // OK reports whether there is nothing against it.
-func (v Verdict) OK() bool { return v.Reason == "" }
+func (v finding) OK() bool { return v.Reason == "" }
 
 // admits reports whether an object lets a Scheduling use it; if not, why.
 type admits func(namespace string, allowed *v1alpha1.AllowedNamespaces) (bool, string)
 
 // Feasible reports whether all that a Scheduling lists is there, and may be used by it.
-func (v *schedulingView) feasibility(o *lifecycle.SchedulingObserved, consent admits) Verdict {
+func (v *schedulingView) feasibility(o *lifecycle.SchedulingObserved, consent admits) finding {
 	s, tb := v.Scheduling, v.Testbed
 	switch {
 	case tb == nil:
-		return Verdict{v1alpha1.ReasonUnknownTestbed, fmt.Sprintf("there is no Testbed %s", s.TestbedKey())}
+		return finding{v1alpha1.ReasonUnknownTestbed, fmt.Sprintf("there is no Testbed %s", s.TestbedKey())}
 	case tb.DeletionTimestamp != nil:
-		return Verdict{v1alpha1.ReasonUnknownTestbed, fmt.Sprintf("the Testbed %s is being deleted", s.TestbedKey())}
+		return finding{v1alpha1.ReasonUnknownTestbed, fmt.Sprintf("the Testbed %s is being deleted", s.TestbedKey())}
 	}
 	if ok, why := consent(tb.Namespace, &tb.Spec.AllowedNamespaces); !ok {
-		return Verdict{v1alpha1.ReasonNotAllowed, fmt.Sprintf("the Testbed %s %s", s.TestbedKey(), why)}
+		return finding{v1alpha1.ReasonNotAllowed, fmt.Sprintf("the Testbed %s %s", s.TestbedKey(), why)}
 	}
 	if verdict := v.jobsFeasible(o, consent); !verdict.OK() {
 		return verdict
@@ -46,7 +46,7 @@ func (v *schedulingView) feasibility(o *lifecycle.SchedulingObserved, consent ad
 
 // jobsFeasible is about the jobs that it lacks; those that it had and were deleted it
 // wants no more.
-func (v *schedulingView) jobsFeasible(o *lifecycle.SchedulingObserved, consent admits) Verdict {
+func (v *schedulingView) jobsFeasible(o *lifecycle.SchedulingObserved, consent admits) finding {
 	var unknown, refused []string
 	for _, name := range o.Lacking() {
 		job := v.Job(keyOf(name))
@@ -58,11 +58,11 @@ func (v *schedulingView) jobsFeasible(o *lifecycle.SchedulingObserved, consent a
 	}
 	switch {
 	case len(unknown) > 0:
-		return Verdict{v1alpha1.ReasonUnknownJob, "there is no BatchJob " + some(unknown)}
+		return finding{v1alpha1.ReasonUnknownJob, "there is no BatchJob " + some(unknown)}
 	case len(refused) > 0:
-		return Verdict{v1alpha1.ReasonNotAllowed, "the BatchJob " + some(refused)}
+		return finding{v1alpha1.ReasonNotAllowed, "the BatchJob " + some(refused)}
 	}
-	return Verdict{}
+	return finding{}
 }
 
 // some are the first of many.
@@ -75,11 +75,11 @@ func some(what []string) string {
 }
 
 // slotsFeasible is about the slots of jobs that have yet to be submitted.
-func (v *schedulingView) slotsFeasible(o *lifecycle.SchedulingObserved) Verdict {
+func (v *schedulingView) slotsFeasible(o *lifecycle.SchedulingObserved) finding {
 	s := v.Scheduling
 	in, err := potentialOrder(v.Testbed)
 	if err != nil {
-		return Verdict{v1alpha1.ReasonUnknownTestbed, err.Error()}
+		return finding{v1alpha1.ReasonUnknownTestbed, err.Error()}
 	}
 	submitted := make(map[testbed.Name]bool)
 	for i := range o.Members {
@@ -92,15 +92,15 @@ func (v *schedulingView) slotsFeasible(o *lifecycle.SchedulingObserved) Verdict 
 	blocked, err := claim.Feasible(queueRequest(s, in), submitted, in.Slots())
 	switch {
 	case err != nil:
-		return Verdict{v1alpha1.ReasonTooManySlots, err.Error()}
+		return finding{v1alpha1.ReasonTooManySlots, err.Error()}
 	case blocked != nil:
-		return Verdict{v1alpha1.ReasonTooManySlots, fmt.Sprintf("the BatchJob %s takes %d slots, and the Testbed has %d", blocked.Job, blocked.Needs, in.Len())}
+		return finding{v1alpha1.ReasonTooManySlots, fmt.Sprintf("the BatchJob %s takes %d slots, and the Testbed has %d", blocked.Job, blocked.Needs, in.Len())}
 	}
-	return Verdict{}
+	return finding{}
 }
 
 // namedFeasible reports whether there are the slots that are named.
-func namedFeasible(s *v1alpha1.Scheduling, in *slot.Order, submitted map[testbed.Name]bool) Verdict {
+func namedFeasible(s *v1alpha1.Scheduling, in *slot.Order, submitted map[testbed.Name]bool) finding {
 	all := wanted(s)
 	for _, name := range jobNames(s) {
 		w := all[name]
@@ -108,7 +108,7 @@ func namedFeasible(s *v1alpha1.Scheduling, in *slot.Order, submitted map[testbed
 			continue
 		}
 		if w.n > in.Len() {
-			return Verdict{v1alpha1.ReasonTooManySlots, fmt.Sprintf("the BatchJob %s takes %d slots, and the Testbed has %d", name, w.n, in.Len())}
+			return finding{v1alpha1.ReasonTooManySlots, fmt.Sprintf("the BatchJob %s takes %d slots, and the Testbed has %d", name, w.n, in.Len())}
 		}
 		ids, wrong, ok := resolve(w.named, in)
 		for i := 0; ok && i < len(ids); i++ {
@@ -117,18 +117,18 @@ func namedFeasible(s *v1alpha1.Scheduling, in *slot.Order, submitted map[testbed
 			}
 		}
 		if !ok {
-			return Verdict{v1alpha1.ReasonUnknownSlot, fmt.Sprintf("slot %s of the BatchJob %s is none of the Testbed's %d, or named twice", wrong, name, in.Len())}
+			return finding{v1alpha1.ReasonUnknownSlot, fmt.Sprintf("slot %s of the BatchJob %s is none of the Testbed's %d, or named twice", wrong, name, in.Len())}
 		}
 	}
-	return Verdict{}
+	return finding{}
 }
 
 // accepted reports whether what is listed can be carried out as it stands. has are the slots
 // that a job has, nil of one that has yet to be submitted.
-func (v *schedulingView) accepted(has func(testbed.Name) []string) Verdict {
+func (v *schedulingView) accepted(has func(testbed.Name) []string) finding {
 	s := v.Scheduling
 	if twice := duplicates(s); len(twice) > 0 {
-		return Verdict{v1alpha1.ReasonDuplicateJob, fmt.Sprintf("the BatchJob %s is given slots twice: the first ones count", twice[0])}
+		return finding{v1alpha1.ReasonDuplicateJob, fmt.Sprintf("the BatchJob %s is given slots twice: the first ones count", twice[0])}
 	}
 	var slots []slot.ID
 	if v.Testbed != nil {
@@ -144,9 +144,9 @@ func (v *schedulingView) accepted(has func(testbed.Name) []string) Verdict {
 		}
 	}
 	if len(changed) > 0 {
-		return Verdict{v1alpha1.ReasonSubmittedJobChanged, "already submitted with other slots, which it keeps: " + some(changed)}
+		return finding{v1alpha1.ReasonSubmittedJobChanged, "already submitted with other slots, which it keeps: " + some(changed)}
 	}
-	return Verdict{}
+	return finding{}
 }
 
 // differs reports whether a job that has slots would be given others now.

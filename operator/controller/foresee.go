@@ -44,22 +44,22 @@ type Question struct {
 type Foreseen struct {
 	// Feasible is what the condition of that name would say. If it is false, About is the
 	// first job that makes it so, if one does, and OfTestbed reports whether the Testbed does.
-	Feasible  Verdict
+	Feasible  finding
 	About     testbed.Name
 	OfTestbed bool
 	// Jobs are those that it lists, each once.
-	Jobs []ForeseenJob
+	Jobs []foreseenJob
 }
 
-// ForeseenJob is a job, the slots that it would get, as far as that is known, and whether
+// foreseenJob is a job, the slots that it would get, as far as that is known, and whether
 // it would be submitted at once.
-type ForeseenJob struct {
+type foreseenJob struct {
 	Name  testbed.Name
 	Slots []string
 	Now   bool
 	// Refused is what the job's condition Valid would say against its application in slots of
 	// the Testbed.
-	Refused Verdict
+	Refused finding
 }
 
 // foreseenUID is that of a Scheduling that is not there.
@@ -81,7 +81,7 @@ func Foresee(ctx context.Context, q Question) (Foreseen, error) {
 	}
 	names := jobNames(s)
 	for _, name := range names {
-		out.Jobs = append(out.Jobs, ForeseenJob{Name: name})
+		out.Jobs = append(out.Jobs, foreseenJob{Name: name})
 	}
 	if err != nil || c.Testbed == nil {
 		return out, err
@@ -115,13 +115,13 @@ type foresight struct {
 
 // refused is why the job's application would be refused in slots of the Testbed. The job is
 // nil if there is none, or none that the caller may use.
-func (f *foresight) refused(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) (Verdict, error) {
+func (f *foresight) refused(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) (finding, error) {
 	if job == nil {
-		return Verdict{}, nil
+		return finding{}, nil
 	}
 	adapter, err := workload.Of(&job.Spec)
 	if err != nil {
-		return Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
+		return finding{Reason: workload.Reason(err), Message: err.Error()}, nil
 	}
 	if missing, err := f.lacks(ctx, adapter); missing || err != nil {
 		return operatorMissing(adapter), err
@@ -134,7 +134,7 @@ func (f *foresight) refused(ctx context.Context, c *candidate, job *v1alpha1.Bat
 	acquireJob(job, f.scheduling, f.Now)
 	verdict, err := trial{f.Client, f.Mapper}.of(ctx, job, f.scheduling, c.Testbed)
 	if err != nil { // it says nothing of the application, a quota that is used up for example
-		return Verdict{}, nil
+		return finding{}, nil
 	}
 	return verdict, nil
 }
@@ -195,7 +195,7 @@ func (f *foresight) about(ctx context.Context, c *candidate) (ofTestbed bool, jo
 
 // grant returns the slots that the Scheduling names for its jobs, and those that it would
 // be granted now.
-func (f *foresight) grant(ctx context.Context, c *candidate, of []ForeseenJob) (request, granted map[testbed.Name][]slot.ID, err error) {
+func (f *foresight) grant(ctx context.Context, c *candidate, of []foreseenJob) (request, granted map[testbed.Name][]slot.ID, err error) {
 	order, free, err := f.Slots(c.Testbed)
 	if err != nil {
 		return nil, nil, err
@@ -229,7 +229,7 @@ func (f *foresight) grant(ctx context.Context, c *candidate, of []ForeseenJob) (
 
 // applicants are all that want slots of the Testbed, the Scheduling with the jobs that it
 // lacks among them, and what is claimed already.
-func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Order, of []ForeseenJob) ([]claim.Scheduling, *claim.Table, error) {
+func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Order, of []foreseenJob) ([]claim.Scheduling, *claim.Table, error) {
 	r := &testbeds{cached: f.Cached, live: f.Live, options: Options{Namespaces: f.Namespaces}}
 	o := &observation{testbed: c.Testbed, jobs: r.jobs(ctx)}
 	if err := r.observeSchedulings(ctx, o); err != nil {
@@ -253,13 +253,13 @@ func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Or
 
 // acquired are the jobs as they are once the Scheduling has them and they have been tried
 // for it: one that would be refused has failed, or waits for its operator.
-func (f *foresight) acquired(c *candidate, of []ForeseenJob, others jobLookup) jobLookup {
+func (f *foresight) acquired(c *candidate, of []foreseenJob, others jobLookup) jobLookup {
 	own := map[types.NamespacedName]*v1alpha1.BatchJob{}
 	for _, name := range c.observed.Lacking() {
 		job := c.Job(keyOf(name)).DeepCopy()
 		acquireJob(job, f.scheduling, f.Now)
 		job.Status.State = v1alpha1.BatchJobInQueue
-		i := slices.IndexFunc(of, func(j ForeseenJob) bool { return j.Name == name })
+		i := slices.IndexFunc(of, func(j foreseenJob) bool { return j.Name == name })
 		setChecked(job, of[i].Refused, f.Now)
 		if reason := of[i].Refused.Reason; reason != "" && reason != v1alpha1.ReasonOperatorMissing {
 			job.Status.State = v1alpha1.BatchJobFailed

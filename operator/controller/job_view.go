@@ -179,12 +179,12 @@ func isUndrafted(job *v1alpha1.BatchJob) bool {
 
 // refusedVerdict is why the job's application would be refused wherever it ran; OK if it was not
 // tried as it stands, or only one Testbed's slots were found too small.
-func refusedVerdict(job *v1alpha1.BatchJob) Verdict {
+func refusedVerdict(job *v1alpha1.BatchJob) finding {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
 	if known, _ := checkOf(job); known != lifecycle.Invalid || c.Reason == v1alpha1.ReasonSlotTooSmall {
-		return Verdict{}
+		return finding{}
 	}
-	return Verdict{c.Reason, c.Message}
+	return finding{c.Reason, c.Message}
 }
 
 // errNoRequest means that no application can be tried without something that is not there.

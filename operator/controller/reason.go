@@ -22,7 +22,7 @@ const (
 
 // reason is what the Scheduling waits for, naming the job and who has what it needs, or what
 // became of its jobs; empty if it only waits for their end.
-func (v *schedulingView) reason(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved, feasible Verdict, now time.Time) string {
+func (v *schedulingView) reason(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved, feasible finding, now time.Time) string {
 	switch {
 	case s.State == lifecycle.SchedulingCompleted || s.State == lifecycle.SchedulingFailed:
 		return failures(v.Scheduling.Status.Jobs)

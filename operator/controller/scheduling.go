@@ -70,7 +70,7 @@ type schedulingPass struct {
 type candidate struct {
 	schedulingView
 	observed lifecycle.SchedulingObserved
-	feasible Verdict
+	feasible finding
 }
 
 // run makes the step. From the decision about jobs that the Scheduling lacks until what follows

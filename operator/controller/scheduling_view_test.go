@@ -283,7 +283,7 @@ func TestFeasible(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := v.feasibility(&o, test.consent)
-		if diff := cmp.Diff(Verdict{Reason: test.reason, Message: test.message}, got); diff != "" || got.OK() != (test.reason == "") {
+		if diff := cmp.Diff(finding{Reason: test.reason, Message: test.message}, got); diff != "" || got.OK() != (test.reason == "") {
 			t.Errorf("%s: %s", test.what, diff)
 		}
 	}
@@ -342,7 +342,7 @@ func TestSpecAccepted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		status := v.nextStatus(&o.Stored, &o, Verdict{}, epoch)
+		status := v.nextStatus(&o.Stored, &o, finding{}, epoch)
 		if got := condition(status.Conditions, v1alpha1.SchedulingSpecAccepted); got != wantReason(test.reason, "Accepted") {
 			t.Errorf("%s: %s", test.what, got)
 		}

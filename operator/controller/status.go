@@ -37,9 +37,9 @@ func (v *jobFacts) nextStatus(j *lifecycle.Job, o *lifecycle.JobObserved, counts
 		status.Pods = &counts
 	}
 	c := conditions{&status.Conditions, v.Job.Generation, now}
-	acquired := Verdict{reasonReleased, ""}
+	acquired := finding{reasonReleased, ""}
 	if status.ActiveScheduling != nil {
-		acquired = Verdict{}
+		acquired = finding{}
 	}
 	c.set(v1alpha1.BatchJobAcquired, reasonAcquired, acquired)
 	c.set(v1alpha1.BatchJobPodsScheduled, string(v1alpha1.BatchJobScheduled), unless(j.State == lifecycle.Scheduled || j.State == lifecycle.Running, status.State))
@@ -55,7 +55,7 @@ func (v *jobFacts) nextStatus(j *lifecycle.Job, o *lifecycle.JobObserved, counts
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.BatchJobOverridden)
 	}
 	if v.webhookMissing() {
-		c.set(v1alpha1.BatchJobValid, "", Verdict{v1alpha1.ReasonWebhookMissing, "a pod was made without the settings of the application: the operator's webhook does not work"})
+		c.set(v1alpha1.BatchJobValid, "", finding{v1alpha1.ReasonWebhookMissing, "a pod was made without the settings of the application: the operator's webhook does not work"})
 	}
 	return status
 }
@@ -79,18 +79,18 @@ func (v *jobFacts) overridden(status *v1alpha1.BatchJobStatus) []string {
 }
 
 // running returns why the job does not run, and until when that is waited for.
-func running(j *lifecycle.Job, o *lifecycle.JobObserved, state v1alpha1.BatchJobState) Verdict {
+func running(j *lifecycle.Job, o *lifecycle.JobObserved, state v1alpha1.BatchJobState) finding {
 	run := j.Run()
 	podsUntil := o.PodsUntil(run)
 	switch {
 	case !j.StalledSince.IsZero():
-		return Verdict{v1alpha1.ReasonStalled, j.Reason}
+		return finding{v1alpha1.ReasonStalled, j.Reason}
 	case run != nil && j.State != lifecycle.Running:
 		bound := cmp.Or(o.SubmitTimeout, lifecycle.Timeout)
-		return Verdict{string(state), fmt.Sprintf("the run fails at %s unless it runs by then (submitTimeout %s)",
+		return finding{string(state), fmt.Sprintf("the run fails at %s unless it runs by then (submitTimeout %s)",
 			run.Submitted.Add(bound).UTC().Format(time.RFC3339), bound)}
 	case o.Claimed && !podsUntil.IsZero():
-		return Verdict{string(state), fmt.Sprintf("pods that are being deleted (%d) keep the job's slots until %s at the latest (stallTimeout %s)",
+		return finding{string(state), fmt.Sprintf("pods that are being deleted (%d) keep the job's slots until %s at the latest (stallTimeout %s)",
 			o.Pods.Live, podsUntil.Format(time.RFC3339), cmp.Or(o.StallTimeout, lifecycle.Timeout))}
 	}
 	return unless(j.State == lifecycle.Running, state)
@@ -103,11 +103,11 @@ func (v *jobFacts) webhookMissing() bool {
 }
 
 // unless is the state as the reason for a condition's being false.
-func unless(holds bool, state v1alpha1.BatchJobState) Verdict {
+func unless(holds bool, state v1alpha1.BatchJobState) finding {
 	if holds {
-		return Verdict{}
+		return finding{}
 	}
-	return Verdict{Reason: string(state)}
+	return finding{Reason: string(state)}
 }
 
 // setApplication writes what is seen of the child. What was seen last stays while the job
@@ -136,7 +136,7 @@ func (v *jobFacts) setApplication(status *v1alpha1.BatchJobStatus) {
 
 // setChecked writes what a trial of the application has said: nothing against it, or why
 // it is refused.
-func setChecked(job *v1alpha1.BatchJob, refused Verdict, now time.Time) {
+func setChecked(job *v1alpha1.BatchJob, refused finding, now time.Time) {
 	c := conditions{&job.Status.Conditions, job.Generation, now}
 	c.set(v1alpha1.BatchJobValid, reasonAccepted, refused)
 }
@@ -159,7 +159,7 @@ func acquireJob(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, now time.Time) {
 
 // nextStatus is what the Scheduling's status is to be after a step, by what it finds of
 // feasibility.
-func (v *schedulingView) nextStatus(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved, feasible Verdict, now time.Time) *v1alpha1.SchedulingStatus {
+func (v *schedulingView) nextStatus(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved, feasible finding, now time.Time) *v1alpha1.SchedulingStatus {
 	status := v.Scheduling.Status.DeepCopy()
 	storeScheduling(status, s)
 	generation := v.Scheduling.Generation
@@ -172,25 +172,25 @@ func (v *schedulingView) nextStatus(s *lifecycle.Scheduling, o *lifecycle.Schedu
 	view := *v
 	view.Scheduling = &v1alpha1.Scheduling{ObjectMeta: v.Scheduling.ObjectMeta, Spec: v.Scheduling.Spec, Status: *status}
 	status.Reason = shortReason(view.reason(s, o, feasible, now))
-	acquired := Verdict{}
+	acquired := finding{}
 	switch {
 	case v.Reserves && len(o.Lacking()) > 0:
-		acquired = Verdict{reasonClaiming, "it takes its jobs as they get slots"}
+		acquired = finding{reasonClaiming, "it takes its jobs as they get slots"}
 	case s.Started.IsZero():
-		acquired = Verdict{reasonWaiting, cmp.Or(status.Reason, "not all of its jobs are acquired yet")}
+		acquired = finding{reasonWaiting, cmp.Or(status.Reason, "not all of its jobs are acquired yet")}
 	case len(o.Lacking()) > 0:
-		acquired = Verdict{reasonWaiting, cmp.Or(status.Reason, "jobs that were added are not acquired yet")}
+		acquired = finding{reasonWaiting, cmp.Or(status.Reason, "jobs that were added are not acquired yet")}
 	}
 	c.set(v1alpha1.SchedulingAcquired, reasonAcquired, acquired)
 	if !c.holds(v1alpha1.SchedulingSpecAccepted) {
 		c.set(v1alpha1.SchedulingSpecAccepted, reasonAccepted, v.accepted(v.submittedSlots))
 	}
-	completed := Verdict{Reason: string(status.State)}
+	completed := finding{Reason: string(status.State)}
 	switch s.State {
 	case lifecycle.New:
 		completed.Reason = reasonWaiting
 	case lifecycle.SchedulingCompleted:
-		completed = Verdict{}
+		completed = finding{}
 	case lifecycle.SchedulingFailed:
 		completed.Message = cmp.Or(status.Reason, "a job has failed")
 	default:
@@ -278,7 +278,7 @@ type conditions struct {
 }
 
 // set makes a condition true, for the reason given, or false by a verdict.
-func (c conditions) set(kind, reason string, against Verdict) {
+func (c conditions) set(kind, reason string, against finding) {
 	if against.OK() {
 		c.put(kind, metav1.ConditionTrue, reason, against.Message)
 		return

@@ -789,7 +789,7 @@ func TestOptions(t *testing.T) {
 		"Namespaces":  {Namespaces: []string{"a", "a"}},
 	} {
 		var refused *field.Error
-		if err := o.Validate(); !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, ErrInvalid) {
+		if err := o.Validate(); !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, errInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

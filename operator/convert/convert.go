@@ -19,18 +19,18 @@ import (
 // group is that of the thesis's objects.
 const group = "batchjob.gcr.io/v1alpha1"
 
-// Note is a field that was left out.
-type Note struct {
+// note is a field that was left out.
+type note struct {
 	// Object is KIND/NAME, Field the field's path, as in spec.flinkSpec.image.
 	Object, Field string
 }
 
-func (n Note) String() string { return n.Object + ": " + n.Field + " is left out" }
+func (n note) String() string { return n.Object + ": " + n.Field + " is left out" }
 
 // Manifests rewrites a stream of YAML documents; of those it rewrites comments and the order
 // of fields are not kept. What was left out is in notes, in the order of the documents. The
 // error is a *field.Error for the first that can't be rewritten; out is nil then.
-func Manifests(in []byte) (out []byte, notes []Note, err error) {
+func Manifests(in []byte) (out []byte, notes []note, err error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(in)))
 	for i := 0; ; i++ {
 		document, err := reader.Read()
@@ -38,7 +38,7 @@ func Manifests(in []byte) (out []byte, notes []Note, err error) {
 			return out, notes, nil
 		}
 		if err != nil {
-			return nil, nil, &field.Error{Package: "convert", Field: fmt.Sprintf("document %d", i), Value: "", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+			return nil, nil, &field.Error{Package: "convert", Field: fmt.Sprintf("document %d", i), Value: "", Err: fmt.Errorf("%w: %w", errInvalid, err)}
 		}
 		text, left, err := rewrite(i, document)
 		if err != nil {
@@ -56,11 +56,11 @@ func Manifests(in []byte) (out []byte, notes []Note, err error) {
 }
 
 // rewrite rewrites a document; nil if it is empty.
-func rewrite(i int, document []byte) ([]byte, []Note, error) {
+func rewrite(i int, document []byte) ([]byte, []note, error) {
 	at := fmt.Sprintf("document %d", i)
 	data, err := yaml.YAMLToJSON(document)
 	if err != nil {
-		return nil, nil, &field.Error{Package: "convert", Field: at, Value: "", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return nil, nil, &field.Error{Package: "convert", Field: at, Value: "", Err: fmt.Errorf("%w: %w", errInvalid, err)}
 	}
 	if string(data) == "null" {
 		return nil, nil, nil
@@ -84,7 +84,7 @@ func rewrite(i int, document []byte) ([]byte, []Note, error) {
 type manifest struct {
 	object map[string]any
 	name   string // KIND/NAME
-	notes  []Note
+	notes  []note
 	err    error
 }
 
@@ -128,7 +128,7 @@ func (m *manifest) convert() {
 func (m *manifest) drop(from map[string]any, path string, keys ...string) {
 	for _, key := range keys {
 		if from[key] != nil {
-			m.notes = append(m.notes, Note{m.name, path + key})
+			m.notes = append(m.notes, note{m.name, path + key})
 		}
 		delete(from, key)
 	}
@@ -147,10 +147,10 @@ func (m *manifest) fields(of map[string]any, path, key string) map[string]any {
 	return value
 }
 
-// ErrInvalid is what every field.Error wraps; match it with errors.Is.
-var ErrInvalid = errors.New("invalid configuration or input")
+// errInvalid is what every field.Error wraps.
+var errInvalid = errors.New("invalid configuration or input")
 
 // refuse makes a *field.Error; want completes "must be".
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "convert", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return &field.Error{Package: "convert", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
 }

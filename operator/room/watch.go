@@ -60,12 +60,12 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// ErrInvalid is what a field.Error wraps, unless it is of a file that can't be read: that
+// errInvalid is what a field.Error wraps, unless it is of a file that can't be read: that
 // wraps the system's error.
-var ErrInvalid = errors.New("invalid configuration or input")
+var errInvalid = errors.New("invalid configuration or input")
 
 func refuse(name string, value any, why string) error {
-	return &field.Error{Package: "room", Field: name, Value: value, Err: fmt.Errorf("%w: %s", ErrInvalid, why)}
+	return &field.Error{Package: "room", Field: name, Value: value, Err: fmt.Errorf("%w: %s", errInvalid, why)}
 }
 
 func (c Config) withDefaults() Config {

@@ -36,8 +36,8 @@ func (r SlotReference) Index() (int, bool) {
 
 func (r SlotReference) String() string { return r.Text }
 
-// ErrSlotReference means that a slot is neither a number nor a string.
-var ErrSlotReference = errors.New("neither an index nor NODE/POSITION")
+// errSlotReference means that a slot is neither a number nor a string.
+var errSlotReference = errors.New("neither an index nor NODE/POSITION")
 
 var integer = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
 
@@ -56,7 +56,7 @@ func (r *SlotReference) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	if !bytes.HasPrefix(data, []byte(`"`)) {
-		return fmt.Errorf("slot %.64q: %w", data, ErrSlotReference)
+		return fmt.Errorf("slot %.64q: %w", data, errSlotReference)
 	}
 	return json.Unmarshal(data, &r.Text)
 }

@@ -39,8 +39,8 @@ func (s *Scheduling) TestbedKey() types.NamespacedName {
 
 // Bounds of a job's history: an object is to stay well below the 1.5 MiB that etcd takes.
 const (
-	// MaxRuns are kept.
-	MaxRuns = 50
+	// maxRuns are kept.
+	maxRuns = 50
 	// MaxRunSlots of all runs together are kept.
 	MaxRunSlots = 5000
 )
@@ -49,7 +49,7 @@ const (
 // MaxRuns in all, and as far as MaxRunSlots goes their slots. It keeps no reference to
 // what Runs was.
 func (s *BatchJobStatus) AddRun(run Run) {
-	before := s.Runs[max(0, len(s.Runs)+1-MaxRuns):]
+	before := s.Runs[max(0, len(s.Runs)+1-maxRuns):]
 	runs := make([]Run, 0, len(before)+1)
 	runs = append(append(runs, before...), run)
 	slots := 0

@@ -9,8 +9,8 @@ import (
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is in every *field.Error that is nothing else.
-	ErrInvalid = errors.New("invalid configuration or input")
+	// errInvalid is in every *field.Error that is nothing else.
+	errInvalid = errors.New("invalid configuration or input")
 	// errSlotTooSmall means that an application's pod does not fit in a slot.
 	errSlotTooSmall = errors.New("the slot is too small")
 	// errWebhookMissing means that an operator made a pod without what its object asks for.
@@ -33,11 +33,11 @@ func refused(name string, value any, err error) error {
 	return &field.Error{Field: name, Value: value, Err: err}
 }
 
-// invalid is an ErrInvalid in words of its own.
+// invalid is an errInvalid in words of its own.
 type invalid string
 
 func (e invalid) Error() string        { return string(e) }
-func (e invalid) Is(target error) bool { return target == ErrInvalid }
+func (e invalid) Is(target error) bool { return target == errInvalid }
 
 // Reason is that of the condition Valid (v1alpha1.BatchJobValid) for an error of this
 // package.

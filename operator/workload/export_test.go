@@ -3,6 +3,15 @@ package workload
 // What tests of the package outside of it look at.
 
 var (
+	ErrInvalid        = errInvalid
 	ErrSlotTooSmall   = errSlotTooSmall
 	ErrWebhookMissing = errWebhookMissing
+)
+
+type (
+	Status = status
+)
+
+const (
+	Pending = pending
 )

@@ -188,8 +188,8 @@ func sparkAllocation(spec object, n int64) {
 	}
 }
 
-func sparkStatus(child *unstructured.Unstructured) Status {
-	s := Status{
+func sparkStatus(child *unstructured.Unstructured) status {
+	s := status{
 		State:   text(child, "status", "applicationState", "state"),
 		Message: text(child, "status", "applicationState", "errorMessage"),
 	}

@@ -8,7 +8,7 @@
 //
 // A Source reads the plugin's Hub in this process. Beside the page a Page serves what its
 // Source says as JSON, so that another program, of another version too, shows the same by
-// package web/relay.
+// [web.NewRelayClient].
 //
 // For a terminal the same is text and tables: [StatusTable], [VerdictTable], [StepTable],
 // [PodTable], [EnergyTable] and [WorkloadTable]; a [Choice] selects the nodes.

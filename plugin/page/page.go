@@ -6,10 +6,9 @@ import (
 
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/web"
-	"github.com/spazio-scheduler/spazio/web/relay"
 )
 
-// Where the page is, and what relay.Handler answers.
+// Where the page is, and what web.RelayHandler answers.
 const (
 	Path       = plugin.DebugPath + "/page/"
 	SourcePath = plugin.DebugPath + "/source"
@@ -37,7 +36,7 @@ func (p *Page) Handlers() map[string]http.Handler {
 	return map[string]http.Handler{
 		"GET /{$}":       root,
 		Path:             http.StripPrefix(Path[:len(Path)-1], p.server),
-		SourcePath + "/": relay.Handler(SourcePath, p.source),
+		SourcePath + "/": web.RelayHandler(SourcePath, p.source),
 	}
 }
 

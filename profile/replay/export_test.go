@@ -9,3 +9,7 @@ type (
 var (
 	Of = of
 )
+
+var (
+	ReadPrometheus = readPrometheus
+)

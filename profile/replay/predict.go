@@ -118,7 +118,7 @@ var percentiles = []float64{.3, .5, .6, .7, .8, .85, .9, .93, .95, .97, .98, .99
 // value, safe for concurrent reading.
 type Curve struct {
 	Name     string   `json:"name"`
-	Resource Resource `json:"-"`
+	resource Resource `json:"-"`
 	// Own is the predictor as it is.
 	Own Score `json:"own"`
 	// Each is that by series, of those that are long enough for a prediction.
@@ -184,7 +184,7 @@ func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, er
 	if err != nil {
 		return nil, err
 	}
-	best := Curve{Name: newOracle().Name, Resource: r}
+	best := Curve{Name: newOracle().Name, resource: r}
 	if best.own, err = each(newOracle()); err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, er
 }
 
 func curve(r Resource, p profile.Preset, of func(profile.Preset) Predictor, each func(Predictor) ([]errorSums, error)) (c Curve, err error) {
-	c = Curve{Name: of(p).Name, Resource: r}
+	c = Curve{Name: of(p).Name, resource: r}
 	if c.own, err = each(of(p)); err != nil {
 		return c, err
 	}

@@ -37,7 +37,7 @@ func readFile(dir fs.FS, name string) ([]Series, error) {
 	switch path.Ext(name) {
 	case ".csv":
 	case ".json":
-		read = ReadPrometheus
+		read = readPrometheus
 	default:
 		return nil, nil
 	}
@@ -226,12 +226,12 @@ func unix(seconds float64) (time.Time, error) {
 	return time.UnixMilli(int64(math.Round(seconds * 1e3))).UTC(), nil
 }
 
-// ReadPrometheus reads the answer of a Prometheus server to a range query, in
+// readPrometheus reads the answer of a Prometheus server to a range query, in
 // which each result is a series. What it measures, the metric's name says, else the
 // file's; of the answer to an aggregation, which has no name, in a file whose name says
 // nothing, the values do: no machine has as many cores as the least pod has bytes. Bytes
 // where cores are said, and a counter, of which a rate is meant, are an error.
-func ReadPrometheus(name string, r io.Reader) ([]Series, error) {
+func readPrometheus(name string, r io.Reader) ([]Series, error) {
 	var answer struct {
 		Data struct {
 			ResultType string

@@ -40,7 +40,7 @@ const (
 // two listings. Starts are unknown of pods that were there before a connection. The error
 // is a *telemetry.FieldError.
 func NewContainerd(c Config) (*Source, error) {
-	c.Endpoint = cmp.Or(c.Endpoint, DefaultEndpoints()[0])
+	c.Endpoint = cmp.Or(c.Endpoint, defaultEndpoints()[0])
 	known := map[string]container{}
 	return newSource(c, follower[*types.Envelope]{
 		what:     "containerd",

@@ -28,12 +28,12 @@ func endpointOf(c Config) string {
 	if c.Endpoint != "" {
 		return c.Endpoint
 	}
-	for _, e := range DefaultEndpoints() {
+	for _, e := range defaultEndpoints() {
 		if _, err := os.Stat(e); err == nil {
 			return e
 		}
 	}
-	return DefaultEndpoints()[0]
+	return defaultEndpoints()[0]
 }
 
 // The labels by which a container names its pod.

@@ -132,7 +132,7 @@ func (f *follower[E]) follow(ctx context.Context, runtime runtime[E], events <-c
 			if err != nil {
 				return err
 			}
-			f.pods.notify(f.config.Now, f.notify)
+			f.pods.notify(f.notify)
 			if !fits {
 				rescan.Reset(max(0, min(relist, f.config.Rescan)-time.Since(listed)))
 			}
@@ -174,6 +174,6 @@ func (f *follower[E]) list(ctx context.Context, runtime runtime[E]) error {
 		return fmt.Errorf("listing containers: %w", err)
 	}
 	f.pods.replace(containers, runtime.isComplete())
-	f.pods.notify(f.config.Now, f.notify)
+	f.pods.notify(f.notify)
 	return nil
 }

@@ -1,8 +1,6 @@
 package podsource
 
 import (
-	"time"
-
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
 )
@@ -193,6 +191,6 @@ func (s *podSet) doubt(uid string) {
 func (s *podSet) churn() { s.report.Churn() }
 
 // notify is that of [follow.Pods].
-func (s *podSet) notify(now func() time.Time, notify func(telemetry.PodEvent)) {
-	s.report.Report(now, notify)
+func (s *podSet) notify(notify func(telemetry.PodEvent)) {
+	s.report.Report(notify)
 }

@@ -24,22 +24,18 @@ type Config struct {
 	// doubles from one to the next and is drawn from its upper half; zero means
 	// 100 ms and 5 s.
 	MinBackoff, MaxBackoff time.Duration
-	// Random draws from [0,1) for it; nil means math/rand/v2's.
-	Random func() float64
-	// Now is the clock of PodEvent.At; nil means time.Now.
-	Now func() time.Time
 	// Logger logs, once each, a runtime that is lost, back, or without
 	// events; nil means slog.Default.
 	Logger *slog.Logger
 }
 
-// DefaultEndpoints are the sockets of containerd and CRI-O.
-func DefaultEndpoints() []string {
+// defaultEndpoints are the sockets of containerd and CRI-O.
+func defaultEndpoints() []string {
 	return []string{"/run/containerd/containerd.sock", "/run/crio/crio.sock"}
 }
 
-// Validate returns a *telemetry.FieldError for the first field out of range.
-func (c Config) Validate() error { return follow.Config(c).Validate() }
+// validate returns a *telemetry.FieldError for the first field out of range.
+func (c Config) validate() error { return follow.Config(c).Validate() }
 
 // Source lists the pods of a container runtime. A pod is there while its sandbox is, and
 // runs while a container beyond it does, init containers among them: a runtime does not
@@ -52,7 +48,7 @@ type Source struct {
 
 // newSource returns a source over a runtime with events of type E.
 func newSource[E any](c Config, f follower[E]) (*Source, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	health := &follow.Health{}

@@ -8,9 +8,7 @@
 // seen on a node with containerd. They are in the kernel's own hierarchies, below a group where no
 // kubelet looks, with a process in each container that rests; all of them are removed at the end.
 // The agent streams its reports to a signal server of this process, which takes
-// heartbeats, pushes its model to it, and is scraped as a Prometheus would. In the
-// same run and on the same machine a prometheus-node-exporter (Debian's package of
-// that name) is scraped once a second, unless --node-exporter is empty.
+// heartbeats, pushes its model to it, and is scraped as a Prometheus would.
 //
 // With --usage the agent reads what each pod takes and sends it to a profiler of this process, and
 // agents take turns: without --usage, with, with, without, each for half the duration. The

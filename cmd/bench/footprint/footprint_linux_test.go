@@ -66,7 +66,7 @@ func measure(t *testing.T, args ...string) map[string]float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := flags.Parse(append([]string{"--agent", agent, "--node-exporter", "", "--warm-up", "0s"}, args...)); err != nil {
+	if err := flags.Parse(append([]string{"--agent", agent, "--warm-up", "0s"}, args...)); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.validate(flags.Args()); err != nil {
@@ -207,7 +207,6 @@ func TestTell(t *testing.T) {
 	with, without := newTally(), newTally()
 	with.agent = []bench.Usage{{Cores: .004, MeanMiB: 20, MaxMiB: 21, PeakMiB: 23}, {Cores: .006, MeanMiB: 22, MaxMiB: 24, PeakMiB: 22}}
 	without.agent = []bench.Usage{{Cores: .003}, {Cores: .002}}
-	with.exporter = []bench.Usage{{Cores: .011}}
 	var r bench.Result
 	with.report(&r, 5, without, "usage", 50)
 	found, bars := map[string]float64{}, map[string]float64{}
@@ -218,7 +217,7 @@ func TestTell(t *testing.T) {
 		}
 	}
 	for what, want := range map[string]float64{
-		"spazio-agent": 5, "spazio-agent, RSS mean": 21, "spazio-agent, RSS most": 24, "spazio-agent, VmHWM": 23, "without usage": 2.5, "usage adds": 2.5, "node exporter": 11,
+		"spazio-agent": 5, "spazio-agent, RSS mean": 21, "spazio-agent, RSS most": 24, "spazio-agent, VmHWM": 23, "without usage": 2.5, "usage adds": 2.5,
 	} {
 		if got := found[what]; got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("%s: %v, want %v", what, got, want)

@@ -32,17 +32,16 @@ func main() {
 
 // footprint measures what the agent takes of its node.
 type footprint struct {
-	agent, exporter string
-	timing          bench.Timing
-	pods            int
-	rate            float64
-	usage, energy   bool
-	args            []string // of the agent
+	agent         string
+	timing        bench.Timing
+	pods          int
+	rate          float64
+	usage, energy bool
+	args          []string // of the agent
 }
 
 func (f *footprint) flags(set *pflag.FlagSet) {
 	set.StringVar(&f.agent, "agent", "", "spazio-agent to run (default built from this tree)")
-	set.StringVar(&f.exporter, "node-exporter", "prometheus-node-exporter", "node exporter to compare with; empty for none")
 	f.timing.Flags(set, time.Minute, 5*time.Minute)
 	set.IntVar(&f.pods, "pods", 50, "pods on the node, 1 to 1000")
 	set.Float64Var(&f.rate, "rate", 1, "pods that start, and end, in a second, 0 to 1000")
@@ -128,12 +127,12 @@ func (f *footprint) turns(ctx context.Context, r *bench.Result, g *children.Grou
 // tally is what was seen in the turns of an agent, which are as long as one another.
 type tally struct {
 	peers
-	agent, exporter []bench.Usage // of each turn
+	agent []bench.Usage // of each turn
 }
 
 func newTally() *tally { return &tally{peers: peers{count: map[string]float64{}}} }
 
-// turn measures an agent, and the node exporter side by side.
+// turn measures an agent.
 func (f *footprint) turn(ctx context.Context, g *children.Group, duration time.Duration, args []string, t *tally) (err error) {
 	peer, stop, err := t.serve()
 	if err != nil {
@@ -146,42 +145,33 @@ func (f *footprint) turn(ctx context.Context, g *children.Group, duration time.D
 	if slices.Contains(args, "--usage") {
 		args = append(args, "--profiler", peer)
 	}
-	agent, err := startScraped(ctx, g, 15*time.Second, f.agent, append([]string{"--listen"}, args...))
+	agent, err := f.start(ctx, g, args)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, agent.Stop(ctx)) }()
-	pids := []int{agent.PID()}
-	if f.exporter != "" {
-		exporter, err := startScraped(ctx, g, time.Second, f.exporter, []string{"--web.listen-address", "--log.level", "error"})
-		if err != nil {
-			return err
-		}
-		defer exporter.Kill()
-		pids = append(pids, exporter.PID())
-	}
 	if err := bench.Sleep(ctx, f.timing.WarmUp); err != nil {
 		return err
 	}
 	t.counting.Store(true)
-	used, err := bench.Follow(ctx, duration, pids...)
+	used, err := bench.Follow(ctx, duration, agent.PID())
 	if t.counting.Store(false); err != nil {
 		return err
 	}
-	t.agent, t.exporter = append(t.agent, used[0]), append(t.exporter, used[1:]...)
+	t.agent = append(t.agent, used...)
 	return nil
 }
 
-// startScraped runs a server on a port that was free a moment ago, the first flag's value, and has it
-// scraped so often once it answers, until ctx ends.
-func startScraped(ctx context.Context, g *children.Group, every time.Duration, path string, args []string) (*children.Process, error) {
+// start runs the agent on a port that was free a moment ago, and has it scraped as a Prometheus would
+// once it answers, until ctx ends.
+func (f *footprint) start(ctx context.Context, g *children.Group, args []string) (*children.Process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	addr := listener.Addr().String()
 	_ = listener.Close()
-	p, _, err := bench.Start(ctx, g, nil, path, "", "", slices.Insert(args, 1, addr)...)
+	p, _, err := bench.Start(ctx, g, nil, f.agent, "", "", append([]string{"--listen", addr}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +179,7 @@ func startScraped(ctx context.Context, g *children.Group, every time.Duration, p
 		return nil, err
 	}
 	go func() {
-		for bench.Sleep(ctx, every) == nil {
+		for bench.Sleep(ctx, 15*time.Second) == nil {
 			_, _ = bench.Scrape(ctx, addr) // what it costs to answer is what counts
 		}
 	}()
@@ -213,9 +203,6 @@ func (t *tally) report(r *bench.Result, rate float64, without *tally, what strin
 			bench.Row{What: what + " adds", Value: 1e3 * (agent.Cores - plain.Cores), Unit: "millicores", Bar: bench.AtMost(.5)},
 			bench.Row{What: what + " adds, RSS mean", Value: agent.MeanMiB - plain.MeanMiB, Unit: "MiB"},
 		)
-	}
-	if len(t.exporter) > 0 {
-		rows("node exporter", mean(t.exporter), r, nil, nil)
 	}
 	t.mu.Lock() // a stream may still be ending
 	defer t.mu.Unlock()

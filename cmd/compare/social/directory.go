@@ -33,8 +33,8 @@ func newServices(pattern string) (*directory, error) {
 // services reports whether the addresses are those of services.
 func (d *directory) services() bool { return d.pattern != "" }
 
-// Set replaces what is known.
-func (d *directory) Set(replicas map[string][]string) {
+// set replaces what is known.
+func (d *directory) set(replicas map[string][]string) {
 	known := make(map[string][]string, len(replicas))
 	for tier, addresses := range replicas {
 		known[tier] = slices.Clone(addresses)
@@ -44,8 +44,8 @@ func (d *directory) Set(replicas map[string][]string) {
 	d.replicas = known
 }
 
-// Next is the address of a tier's next replica in turn.
-func (d *directory) Next(tier string) (string, error) {
+// nextOf is the address of a tier's next replica in turn.
+func (d *directory) nextOf(tier string) (string, error) {
 	if d.services() {
 		return strings.Replace(d.pattern, "*", tier, 1), nil
 	}

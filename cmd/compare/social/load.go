@@ -36,7 +36,7 @@ func (c Load) Validate() error {
 	case c.Duration <= 0 || c.Duration > 365*24*time.Hour:
 		return refuse("Duration", c.Duration, "above 0 and at most a year")
 	}
-	return c.Phases.Validate()
+	return c.Phases.validate()
 }
 
 // LoadResult is what came of a Load; times are in seconds.
@@ -126,8 +126,8 @@ func targeter(targets []string, s schedule) vegeta.Targeter {
 	return func(t *vegeta.Target) error {
 		n := int(next.Add(1) - 1)
 		op := read
-		if _, compose, _ := s.at(n); compose {
-			op = Compose
+		if _, writes, _ := s.at(n); writes {
+			op = compose
 		}
 		t.Method, t.URL = http.MethodGet, "http://"+targets[n%len(targets)]+"/"+string(op)
 		return nil

@@ -147,8 +147,8 @@ func TestRunRefuses(t *testing.T) {
 func TestPhasesAsText(t *testing.T) {
 	for text, want := range map[string]Phases{
 		"read":                        {{Kind: read}},
-		"compose:20s,rest:1m0s":       {{Kind: Compose, For: 20 * time.Second}, {Kind: rest, For: time.Minute}},
-		"mix:1.5s,read:1s,compose:1s": {{Kind: Mix, For: 1500 * time.Millisecond}, {Kind: read, For: time.Second}, {Kind: Compose, For: time.Second}},
+		"compose:20s,rest:1m0s":       {{Kind: compose, For: 20 * time.Second}, {Kind: rest, For: time.Minute}},
+		"mix:1.5s,read:1s,compose:1s": {{Kind: Mix, For: 1500 * time.Millisecond}, {Kind: read, For: time.Second}, {Kind: compose, For: time.Second}},
 	} {
 		got := phases(t, text)
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -44,7 +44,7 @@ func readReplicas(in io.Reader, peers *directory) error {
 		if err := json.Unmarshal(lines.Bytes(), &replicas); err != nil {
 			return fmt.Errorf("%w: replicas %s: %w", ErrInvalid, lines.Bytes(), err)
 		}
-		peers.Set(replicas)
+		peers.set(replicas)
 	}
 	return lines.Err()
 }

@@ -17,8 +17,8 @@ func refuse(name string, value any, want string) error {
 // What a phase of a load may ask for, beside Read and Compose. Mix composes once in ten requests, as the
 // mixed load of DeathStarBench does; Rest sends nothing.
 const (
-	Mix  Operation = "mix"
-	rest Operation = "rest"
+	Mix  operation = "mix"
+	rest operation = "rest"
 )
 
 // composes is every how many requests of Mix one composes.
@@ -26,7 +26,7 @@ const composes = 10
 
 // Phase is a kind for a while.
 type Phase struct {
-	Kind Operation
+	Kind operation
 	For  time.Duration
 }
 
@@ -39,7 +39,7 @@ func (p *Phases) UnmarshalText(text []byte) error {
 	var phases Phases
 	for part := range strings.SplitSeq(string(text), ",") {
 		kind, length, timed := strings.Cut(part, ":")
-		phase := Phase{Kind: Operation(kind)}
+		phase := Phase{Kind: operation(kind)}
 		if timed {
 			var err error
 			if phase.For, err = time.ParseDuration(length); err != nil {
@@ -48,7 +48,7 @@ func (p *Phases) UnmarshalText(text []byte) error {
 		}
 		phases = append(phases, phase)
 	}
-	if err := phases.Validate(); err != nil {
+	if err := phases.validate(); err != nil {
 		return err
 	}
 	*p = phases
@@ -67,12 +67,12 @@ func (p Phases) MarshalText() ([]byte, error) {
 	return []byte(strings.Join(parts, ",")), nil
 }
 
-// Validate names the first phase that is out of range.
-func (p Phases) Validate() error {
+// validate names the first phase that is out of range.
+func (p Phases) validate() error {
 	busy := len(p) == 0
 	for _, phase := range p {
 		switch phase.Kind {
-		case read, Compose, Mix:
+		case read, compose, Mix:
 			busy = true
 		case rest:
 		default:
@@ -120,7 +120,7 @@ func newSchedule(p Phases, rate float64, length time.Duration) schedule {
 
 // at is when a request is due since the beginning, and whether it composes; ok is false
 // behind the end.
-func (s schedule) at(request int) (due time.Duration, compose, ok bool) {
+func (s schedule) at(request int) (due time.Duration, writes, ok bool) {
 	due = time.Duration(request/s.total) * s.cycle
 	left := request % s.total
 	for i, n := range s.counts {
@@ -130,8 +130,8 @@ func (s schedule) at(request int) (due time.Duration, compose, ok bool) {
 			continue
 		}
 		due += time.Duration(float64(left) / s.rate * float64(time.Second))
-		compose = s.phases[i].Kind == Compose || s.phases[i].Kind == Mix && left%composes == composes-1
+		writes = s.phases[i].Kind == compose || s.phases[i].Kind == Mix && left%composes == composes-1
 		break
 	}
-	return due, compose, due < s.length
+	return due, writes, due < s.length
 }

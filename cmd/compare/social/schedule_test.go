@@ -12,7 +12,7 @@ import (
 
 // Requests are due at the rate within phases, and not at all while they rest.
 func TestScheduleTimes(t *testing.T) {
-	s := newSchedule(Phases{{Compose, time.Second}, {rest, 500 * time.Millisecond}, {read, time.Second}}, 2, 6*time.Second)
+	s := newSchedule(Phases{{compose, time.Second}, {rest, 500 * time.Millisecond}, {read, time.Second}}, 2, 6*time.Second)
 	for request, want := range map[int]struct {
 		due     time.Duration
 		compose bool
@@ -21,8 +21,8 @@ func TestScheduleTimes(t *testing.T) {
 		0: {0, true, true}, 1: {500 * time.Millisecond, true, true}, 2: {1500 * time.Millisecond, false, true}, 3: {2 * time.Second, false, true},
 		4: {2500 * time.Millisecond, true, true}, 6: {4 * time.Second, false, true}, 9: {5500 * time.Millisecond, true, true}, 10: {6500 * time.Millisecond, false, false},
 	} {
-		if due, compose, ok := s.at(request); due != want.due || compose != want.compose || ok != want.ok {
-			t.Errorf("request %d is due after %v, composes %v, within %v; want %+v", request, due, compose, ok, want)
+		if due, writes, ok := s.at(request); due != want.due || writes != want.compose || ok != want.ok {
+			t.Errorf("request %d is due after %v, composes %v, within %v; want %+v", request, due, writes, ok, want)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestLateRequestsCount(t *testing.T) {
 	if r := m.result(); r.Requests != 4 || r.Errors != 2 {
 		t.Errorf("with two errors: %+v", r)
 	}
-	if err := (Phases{{Kind: "x"}}).Validate(); !errors.Is(err, ErrInvalid) {
+	if err := (Phases{{Kind: "x"}}).validate(); !errors.Is(err, ErrInvalid) {
 		t.Errorf("an unknown phase: %v", err)
 	}
 }

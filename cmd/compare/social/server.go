@@ -15,8 +15,8 @@ import (
 // ErrInvalid is wrapped where a field of a Load, a tier, an operation or an argument is invalid.
 var ErrInvalid = errors.New("invalid configuration or input")
 
-// Server is a replica of a tier. It is an http.Handler, safe for concurrent use.
-type Server struct {
+// tierServer is a replica of a tier. It is an http.Handler, safe for concurrent use.
+type tierServer struct {
 	tier   string
 	peers  *directory
 	client *http.Client
@@ -31,21 +31,21 @@ const renewEvery = 16
 const callTimeout = 10 * time.Second
 
 // newServer returns a replica that finds others in peers.
-func newServer(tier string, peers *directory) (*Server, error) {
+func newServer(tier string, peers *directory) (*tierServer, error) {
 	if tiers[tier] == nil {
 		return nil, fmt.Errorf("%w: tier %q", ErrInvalid, tier)
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}
-	return &Server{tier: tier, peers: peers, client: &http.Client{Transport: transport, Timeout: callTimeout}}, nil
+	return &tierServer{tier: tier, peers: peers, client: &http.Client{Transport: transport, Timeout: callTimeout}}, nil
 }
 
 // ServeHTTP answers /read and /compose when all whom the tier calls have, and /ready.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *tierServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path[min(1, len(r.URL.Path)):]
 	if path == "ready" {
 		return
 	}
-	op := Operation(path)
+	op := operation(path)
 	does, ok := tiers[s.tier][op]
 	if !ok {
 		http.NotFound(w, r)
@@ -62,7 +62,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, s.tier+"\n") // who does not want it has gone
 }
 
-func (s *Server) callAll(ctx context.Context, callees []string, op Operation) error {
+func (s *tierServer) callAll(ctx context.Context, callees []string, op operation) error {
 	failed := make([]error, len(callees))
 	var calls sync.WaitGroup
 	for i, callee := range callees {
@@ -74,7 +74,7 @@ func (s *Server) callAll(ctx context.Context, callees []string, op Operation) er
 
 // call asks a replica, and another where that is gone: what was killed is known to its
 // callers a moment later.
-func (s *Server) call(ctx context.Context, tier string, op Operation) error {
+func (s *tierServer) call(ctx context.Context, tier string, op operation) error {
 	again, err := s.ask(ctx, tier, op)
 	if again {
 		_, err = s.ask(ctx, tier, op)
@@ -83,8 +83,8 @@ func (s *Server) call(ctx context.Context, tier string, op Operation) error {
 }
 
 // ask says besides whether the replica is gone.
-func (s *Server) ask(ctx context.Context, tier string, op Operation) (gone bool, err error) {
-	address, err := s.peers.Next(tier)
+func (s *tierServer) ask(ctx context.Context, tier string, op operation) (gone bool, err error) {
+	address, err := s.peers.nextOf(tier)
 	if err != nil {
 		return true, err
 	}

@@ -43,7 +43,7 @@ func newNetwork(t *testing.T) *network {
 		replicas[tier] = []string{strings.TrimPrefix(server.URL, "http://")}
 	}
 	n.front = replicas[Front][0]
-	n.peers.Set(replicas)
+	n.peers.set(replicas)
 	return n
 }
 
@@ -96,20 +96,20 @@ func TestGoneReplicas(t *testing.T) {
 	}
 	server := httptest.NewServer(front)
 	defer server.Close()
-	n.peers.Set(replicas)
+	n.peers.set(replicas)
 	if code, text := get(t, strings.TrimPrefix(server.URL, "http://"), "read"); code != http.StatusBadGateway || !strings.Contains(text, "home-timeline") {
 		t.Errorf("%d %s", code, text)
 	}
-	n.peers.Set(nil)
+	n.peers.set(nil)
 	if code, text := get(t, strings.TrimPrefix(server.URL, "http://"), "read"); code != http.StatusBadGateway || !strings.Contains(text, "no replica is known: home-timeline") {
 		t.Errorf("%d %s", code, text)
 	}
 	one := newNetwork(t)
-	alive, err := one.peers.Next("home-timeline")
+	alive, err := one.peers.nextOf("home-timeline")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.peers.Set(map[string][]string{"home-timeline": {address, alive}})
+	n.peers.set(map[string][]string{"home-timeline": {address, alive}})
 	for range 4 {
 		if code, text := get(t, strings.TrimPrefix(server.URL, "http://"), "read"); code != http.StatusOK {
 			t.Errorf("%d %s", code, text)
@@ -131,13 +131,13 @@ func TestUnknownOperation(t *testing.T) {
 
 func TestDirectory(t *testing.T) {
 	d := &directory{}
-	if _, err := d.Next("post"); !errors.Is(err, errNoReplica) {
+	if _, err := d.nextOf("post"); !errors.Is(err, errNoReplica) {
 		t.Errorf("nobody known: %v", err)
 	}
-	d.Set(map[string][]string{"post": {"a", "b", "c"}})
+	d.set(map[string][]string{"post": {"a", "b", "c"}})
 	var got []string
 	for range 6 {
-		next, err := d.Next("post")
+		next, err := d.nextOf("post")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := services.Next("post"); got != "post.social:8080" || err != nil {
+	if got, err := services.nextOf("post"); got != "post.social:8080" || err != nil {
 		t.Errorf("a service: %q, %v", got, err)
 	}
 	for _, bad := range []string{"", "a:80", "*.*:80"} {
@@ -164,7 +164,7 @@ func TestDirectory(t *testing.T) {
 // A replica says where it is, learns of others from its input and ends with it.
 func TestRole(t *testing.T) {
 	n := newNetwork(t)
-	callee, err := n.peers.Next("home-timeline")
+	callee, err := n.peers.nextOf("home-timeline")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func (forever) Read([]byte) (int, error) { select {} }
 // Replicas may be replaced while requests are under way.
 func TestDirectoryUnderFire(t *testing.T) {
 	n := newNetwork(t)
-	address, err := n.peers.Next("user")
+	address, err := n.peers.nextOf("user")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,8 +230,8 @@ func TestDirectoryUnderFire(t *testing.T) {
 	for range 4 {
 		users.Go(func() {
 			for range 100 {
-				n.peers.Set(map[string][]string{"user": {address}})
-				if got, err := n.peers.Next("user"); got != address || err != nil {
+				n.peers.set(map[string][]string{"user": {address}})
+				if got, err := n.peers.nextOf("user"); got != address || err != nil {
 					t.Error(got, err)
 				}
 			}

@@ -2,15 +2,15 @@ package social
 
 import "time"
 
-// Operation is what a client asks of the front.
-type Operation string
+// operation is what a client asks of the front.
+type operation string
 
 // The operations.
 const (
 	// read shows a timeline.
-	read Operation = "read"
-	// Compose writes a post.
-	Compose Operation = "compose"
+	read operation = "read"
+	// compose writes a post.
+	compose operation = "compose"
 )
 
 // Front is the tier that clients call.
@@ -24,28 +24,28 @@ type step struct {
 }
 
 // tiers are the steps by tier and operation.
-var tiers = map[string]map[Operation]step{
+var tiers = map[string]map[operation]step{
 	Front: {
 		read:    {400 * time.Microsecond, []string{"home-timeline"}},
-		Compose: {400 * time.Microsecond, []string{"compose"}},
+		compose: {400 * time.Microsecond, []string{"compose"}},
 	},
 	"home-timeline": {
 		read:    {800 * time.Microsecond, []string{"graph", "post"}},
-		Compose: {600 * time.Microsecond, []string{"graph"}},
+		compose: {600 * time.Microsecond, []string{"graph"}},
 	},
 	"post": {
 		read:    {time.Millisecond, []string{"user", "media"}},
-		Compose: {800 * time.Microsecond, nil},
+		compose: {800 * time.Microsecond, nil},
 	},
 	"graph": {
 		read:    {600 * time.Microsecond, nil},
-		Compose: {400 * time.Microsecond, nil},
+		compose: {400 * time.Microsecond, nil},
 	},
-	"compose": {Compose: {time.Millisecond, []string{"text", "media", "post", "home-timeline"}}},
-	"text":    {Compose: {800 * time.Microsecond, []string{"url", "user"}}},
-	"user":    {read: {400 * time.Microsecond, nil}, Compose: {400 * time.Microsecond, nil}},
-	"media":   {read: {800 * time.Microsecond, nil}, Compose: {800 * time.Microsecond, nil}},
-	"url":     {Compose: {400 * time.Microsecond, nil}},
+	"compose": {compose: {time.Millisecond, []string{"text", "media", "post", "home-timeline"}}},
+	"text":    {compose: {800 * time.Microsecond, []string{"url", "user"}}},
+	"user":    {read: {400 * time.Microsecond, nil}, compose: {400 * time.Microsecond, nil}},
+	"media":   {read: {800 * time.Microsecond, nil}, compose: {800 * time.Microsecond, nil}},
+	"url":     {compose: {400 * time.Microsecond, nil}},
 }
 
 // Tiers are the names of all tiers, the front first.

@@ -24,7 +24,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
 	"github.com/spazio-scheduler/spazio/energy"
-	"github.com/spazio-scheduler/spazio/energy/share/fakeguest"
 	"github.com/spazio-scheduler/spazio/energy/source"
 	"github.com/spazio-scheduler/spazio/energy/source/fakerapl"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -32,7 +31,7 @@ import (
 
 // TestMain lets the test binary act as guests.
 func TestMain(m *testing.M) {
-	fakeguest.Main()
+	fakerapl.GuestMain()
 	os.Exit(m.Run())
 }
 
@@ -153,7 +152,7 @@ func value(metrics, series string) float64 {
 func TestPower(t *testing.T) {
 	own := fmt.Sprintf("powerd-test-%d-", os.Getpid())
 	for i, name := range []string{"busy", "idle", "../up"} {
-		g, err := fakeguest.Start(t.Context(), own+name, 1)
+		g, err := fakerapl.StartGuest(t.Context(), own+name, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

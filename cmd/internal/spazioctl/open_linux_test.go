@@ -14,7 +14,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/plugin/page"
-	"github.com/spazio-scheduler/spazio/web/relay"
+	"github.com/spazio-scheduler/spazio/web"
 )
 
 // browserVariable makes the test binary act as a browser, which writes what it receives into the file
@@ -43,7 +43,7 @@ func look(address, into string) (code int) {
 // TestWebOpens the page in the system's browser, which signals of the terminal do not reach, and serves
 // it while it is open; without a browser it prints the address, and serves it.
 func TestWebOpens(t *testing.T) {
-	url := serveOn(t, relay.Handler(page.SourcePath, named("it")))
+	url := serveOn(t, web.RelayHandler(page.SourcePath, named("it")))
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

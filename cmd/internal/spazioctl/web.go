@@ -17,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/web"
-	"github.com/spazio-scheduler/spazio/web/relay"
 )
 
 // webOptions are the flags of spazio web.
@@ -53,7 +52,7 @@ func (o *webOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	source := relay.NewClient(scheduler.Get, page.SourcePath)
+	source := web.NewRelayClient(scheduler.Get, page.SourcePath)
 	if _, err := source.State(ctx); err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/web"
-	"github.com/spazio-scheduler/spazio/web/relay"
 )
 
 // named is a scheduler's Source whose answers name the scheduler.
@@ -89,7 +88,7 @@ func (p *shownPage) get(path string) (int, string) {
 func TestWebFollowsTheLeader(t *testing.T) {
 	mux := http.NewServeMux()
 	for _, name := range []string{"scheduler-a", "scheduler-b"} {
-		url := serveOn(t, relay.Handler(page.SourcePath, named(name)))
+		url := serveOn(t, web.RelayHandler(page.SourcePath, named(name)))
 		podforwardtest.Forward(t, mux, "spazio-system", name, 9694, strings.TrimPrefix(url, "http://"))
 	}
 	var leader atomic.Pointer[string]
@@ -125,7 +124,7 @@ func TestWebFollowsTheLeader(t *testing.T) {
 
 // TestWebRefuses what cannot work, at once.
 func TestWebRefuses(t *testing.T) {
-	url := serveOn(t, relay.Handler(page.SourcePath, named("it")))
+	url := serveOn(t, web.RelayHandler(page.SourcePath, named("it")))
 	busy := strings.TrimPrefix(url, "http://")
 	older := serveOn(t, debug(t, ""))
 	for name, test := range map[string]struct {

@@ -9,3 +9,6 @@ type (
 const (
 	Unit = unit
 )
+
+// Loads returns what each package has done.
+func (m *Machine) Loads() []load { return append([]load(nil), m.loads...) }

@@ -3,7 +3,8 @@
 // processes'. It knows what each consumer has taken, which real hardware does not show,
 // and so what a meter and an attribution are worth.
 //
-// It shows nothing of how accurate real counters are.
+// It shows nothing of how accurate real counters are. A [Guest] is a process that looks like a
+// virtual machine, where nothing can be virtualised.
 //
 // Types that do not speak of concurrent use are plain values.
 package fakerapl
@@ -215,9 +216,6 @@ func (m *Machine) power(u float64) (idle, dynamic, memory float64) {
 func (m *Machine) Truth() (node float64, consumers []float64) {
 	return m.node, append([]float64(nil), m.truth...)
 }
-
-// Loads returns what each package has done.
-func (m *Machine) Loads() []load { return append([]load(nil), m.loads...) }
 
 // Close closes the files.
 func (m *Machine) Close() error {

@@ -16,9 +16,9 @@ import (
 // Right is one that a profiler needs, and what does not work without.
 type Right struct {
 	Group, Resource, Subresource, Verb string
-	// Own reports that it is needed in the profiler's own namespace alone.
-	Own     bool
-	Without string
+	// own reports that it is needed in the profiler's own namespace alone.
+	own     bool
+	without string
 }
 
 // String is "update workloadprofiles/status".
@@ -77,7 +77,7 @@ func Rights(on ...Feature) []Right {
 		rightsTo(group, v1alpha1.Checkpoints, "", notSaved, "create", "patch"),
 	)
 	for _, r := range own {
-		r.Own = true
+		r.own = true
 		rights = append(rights, r)
 	}
 	for _, feature := range on {
@@ -89,7 +89,7 @@ func Rights(on ...Feature) []Right {
 // rightsTo returns a right for each verb.
 func rightsTo(group, resource, subresource, without string, verbs ...string) (rights []Right) {
 	for _, verb := range verbs {
-		rights = append(rights, Right{Group: group, Resource: resource, Subresource: subresource, Verb: verb, Without: without})
+		rights = append(rights, Right{Group: group, Resource: resource, Subresource: subresource, Verb: verb, without: without})
 	}
 	return rights
 }
@@ -161,7 +161,7 @@ func (c *Controller) watchRights(ctx context.Context) {
 
 func (c *Controller) checkRight(ctx context.Context, r Right) {
 	attributes := &authorizationv1.ResourceAttributes{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource, Verb: r.Verb}
-	if r.Own {
+	if r.own {
 		attributes.Namespace = c.leaseNamespace()
 	}
 	if r.isLease() {
@@ -177,7 +177,7 @@ func (c *Controller) checkRight(ctx context.Context, r Right) {
 	missing := 0.
 	if !review.Status.Allowed {
 		missing = 1
-		c.logger.Error("a right is missing", "right", r.String(), "group", r.Group, "effect", r.Without)
+		c.logger.Error("a right is missing", "right", r.String(), "group", r.Group, "effect", r.without)
 	}
 	c.metrics.missing.WithLabelValues(r.Group, r.path(), r.Verb).Set(missing)
 }

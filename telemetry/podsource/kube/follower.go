@@ -98,7 +98,7 @@ func (f *follower) relist(ctx context.Context, from string) error {
 	for id, pod := range pods {
 		f.pods.Put(id, pod)
 	}
-	f.pods.Report(f.config.Now, f.notify)
+	f.pods.Report(f.notify)
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (f *follower) watchOnce(ctx context.Context, up func()) (heard bool, err er
 		heard = true
 		f.apply(e.Type, p)
 		f.version = p.ResourceVersion
-		f.pods.Report(f.config.Now, f.notify)
+		f.pods.Report(f.notify)
 	}
 	if !heard && time.Since(start) < atOnce {
 		return false, errEmpty

@@ -14,6 +14,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
 	"log/slog"
@@ -38,10 +39,6 @@ type Config struct {
 	// from one to the next and is drawn from its upper half; zero means 1 s and
 	// 30 s.
 	MinBackoff, MaxBackoff time.Duration
-	// Random draws from [0,1) for it; nil means math/rand/v2's.
-	Random func() float64
-	// Now is the clock of PodEvent.At; nil means time.Now.
-	Now func() time.Time
 	// Logger logs, once each, an API server that is lost or back; nil means
 	// slog.Default.
 	Logger *slog.Logger
@@ -54,8 +51,8 @@ const (
 	defaultMaxBackoff = 30 * time.Second
 )
 
-// Validate returns a *telemetry.FieldError for the first field out of range.
-func (c Config) Validate() error {
+// validate returns a *telemetry.FieldError for the first field out of range.
+func (c Config) validate() error {
 	if c.REST == nil {
 		return telemetry.NewFieldError("REST", c.REST, "needed")
 	}
@@ -70,14 +67,9 @@ func (c Config) Validate() error {
 
 // follow is the part of c that other sources have, too.
 func (c Config) follow() follow.Config {
-	f := follow.Config{MinBackoff: c.MinBackoff, MaxBackoff: c.MaxBackoff, Random: c.Random, Now: c.Now, Logger: c.Logger}
-	if f.MinBackoff == 0 {
-		f.MinBackoff = defaultMinBackoff
+	return follow.Config{
+		MinBackoff: cmp.Or(c.MinBackoff, defaultMinBackoff), MaxBackoff: cmp.Or(c.MaxBackoff, defaultMaxBackoff), Logger: c.Logger,
 	}
-	if f.MaxBackoff == 0 {
-		f.MaxBackoff = defaultMaxBackoff
-	}
-	return f
 }
 
 // Source lists the pods of a node as the API server knows them, from their binding
@@ -100,7 +92,7 @@ func (s *Source) Health() error { return s.health.Get() }
 // error is a *telemetry.FieldError; of field REST, too, for one that makes no
 // client.
 func New(c Config) (*Source, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	client, err := newClient(c.REST)

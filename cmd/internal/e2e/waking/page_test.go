@@ -20,7 +20,6 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/web"
-	"github.com/spazio-scheduler/spazio/web/relay"
 )
 
 // hostile is a profile's name; the API server accepts any.
@@ -141,7 +140,7 @@ func shown(t *testing.T, hub *plugin.Hub) (web.Source, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return relay.NewClient(through.Get, page.SourcePath), server.URL
+	return web.NewRelayClient(through.Get, page.SourcePath), server.URL
 }
 
 func names(l web.Timeline) string {

@@ -6,7 +6,6 @@ package follow
 import (
 	"cmp"
 	"log/slog"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"time"
@@ -20,8 +19,6 @@ type Config struct {
 	Endpoint               string
 	Rescan, Poll           time.Duration
 	MinBackoff, MaxBackoff time.Duration
-	Random                 func() float64
-	Now                    func() time.Time
 	Logger                 *slog.Logger
 }
 
@@ -59,15 +56,7 @@ func (c Config) WithDefaults() Config {
 	c.Poll = cmp.Or(c.Poll, defaultPoll)
 	c.MinBackoff = cmp.Or(c.MinBackoff, defaultMinBackoff)
 	c.MaxBackoff = cmp.Or(c.MaxBackoff, defaultMaxBackoff)
-	if c.Random == nil {
-		c.Random = rand.Float64
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c
 }
 

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// ErrNoAnswer is that what is followed has not answered yet.
-var ErrNoAnswer = errors.New("no answer yet")
+// errNoAnswer is that what is followed has not answered yet.
+var errNoAnswer = errors.New("no answer yet")
 
 // Health is why there is no answer of what is followed, nil while it is; the zero
 // Health has not begun. It is safe for concurrent use.

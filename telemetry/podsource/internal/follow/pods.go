@@ -45,7 +45,7 @@ func (s *Pods) Churn() { s.churn = true }
 
 // Report notifies of what happened since it was called last; the first time in
 // any case.
-func (s *Pods) Report(now func() time.Time, notify func(telemetry.PodEvent)) {
+func (s *Pods) Report(notify func(telemetry.PodEvent)) {
 	e := telemetry.PodEvent{Churn: s.churn && s.reported, Changed: !s.reported}
 	var pods []telemetry.Pod
 	if s.stale || !s.reported {
@@ -60,7 +60,7 @@ func (s *Pods) Report(now func() time.Time, notify func(telemetry.PodEvent)) {
 		s.last = pods
 		e.Pods = slices.Clone(pods)
 	}
-	e.At = now()
+	e.At = time.Now()
 	notify(e)
 }
 

@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -11,7 +12,7 @@ import (
 // line is logged until a session lasted for MaxBackoff.
 func Retry(ctx context.Context, c Config, what string, health *Health, session func(ctx context.Context, up func()) error) {
 	backoff, said, down := c.MinBackoff, false, false
-	health.set(fmt.Errorf("%s: %w", what, ErrNoAnswer))
+	health.set(fmt.Errorf("%s: %w", what, errNoAnswer))
 	for {
 		var since time.Time
 		err := session(ctx, func() {
@@ -36,7 +37,7 @@ func Retry(ctx context.Context, c Config, what string, health *Health, session f
 			c.Logger.Warn("connection lost; the pods seen last count until it is back: "+what, "endpoint", c.Endpoint, "err", err)
 			said = true
 		}
-		if !Pause(ctx, time.Duration(float64(backoff)*(1+c.Random())/2)) {
+		if !Pause(ctx, time.Duration(float64(backoff)*(1+rand.Float64())/2)) {
 			return
 		}
 		backoff = min(2*backoff, c.MaxBackoff)

@@ -1,7 +1,7 @@
-package relay
+package v1alpha1
 
 // What tests of the package outside of it look at.
 
 var (
-	ErrNoPage = errNoPage
+	ErrSlotReference = errSlotReference
 )

@@ -1,4 +1,4 @@
-package relay_test
+package web_test
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/web"
-	"github.com/spazio-scheduler/spazio/web/relay"
 )
 
 // told is a Source of what it is told, of one node and one pod.
@@ -51,7 +50,7 @@ func (e *refused) Error() string   { return http.StatusText(e.code) }
 func (e *refused) HTTPStatus() int { return e.code }
 
 // from asks a server.
-func from(t *testing.T, handler http.Handler) relay.Get {
+func from(t *testing.T, handler http.Handler) web.RelayGet {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return func(ctx context.Context, path string, query url.Values) ([]byte, error) {
@@ -88,7 +87,7 @@ func TestRelay(t *testing.T) {
 		node: web.Explanation{Lines: []string{"one", "two"}, Pods: []web.PodName{{Namespace: namespace, Name: pod}}},
 		pod:  web.Timeline{Profile: "spazio", Node: node, Steps: []web.Step{{Name: "created", At: at, Detail: "x"}, {Name: "listed"}}, Lines: []string{"why"}},
 	}
-	c := relay.NewClient(from(t, relay.Handler("/debug/x", source)), "/debug/x")
+	c := web.NewRelayClient(from(t, web.RelayHandler("/debug/x", source)), "/debug/x")
 	state, err := c.State(t.Context())
 	if diff := cmp.Diff(source.state, state); err != nil || diff != "" {
 		t.Errorf("state: %v (-want +got):\n%s", err, diff)
@@ -106,7 +105,7 @@ func TestRelay(t *testing.T) {
 // TestErrors: what there is not is told from what can't be had, and an older program from both.
 func TestErrors(t *testing.T) {
 	down := errors.New("not yet")
-	c := relay.NewClient(from(t, relay.Handler("/p", told{err: down})), "/p")
+	c := web.NewRelayClient(from(t, web.RelayHandler("/p", told{err: down})), "/p")
 	_, err := c.Node(t.Context(), "other")
 	if !errors.Is(err, web.ErrUnknownNode) {
 		t.Errorf("an unknown node: %v", err)
@@ -115,14 +114,14 @@ func TestErrors(t *testing.T) {
 		t.Errorf("an unknown pod: %v", err)
 	}
 	var status *refused
-	if _, err = c.State(t.Context()); !errors.As(err, &status) || status.code != http.StatusServiceUnavailable || errors.Is(err, relay.ErrNoPage) {
+	if _, err = c.State(t.Context()); !errors.As(err, &status) || status.code != http.StatusServiceUnavailable || strings.Contains(err.Error(), "older version") {
 		t.Errorf("a Source that fails: %v", err)
 	}
-	older := relay.NewClient(from(t, http.NotFoundHandler()), "/p")
-	if _, err = older.State(t.Context()); !errors.Is(err, relay.ErrNoPage) {
+	older := web.NewRelayClient(from(t, http.NotFoundHandler()), "/p")
+	if _, err = older.State(t.Context()); !strings.Contains(err.Error(), "older version") {
 		t.Errorf("an older program: %v", err)
 	}
-	torn := relay.NewClient(func(context.Context, string, url.Values) ([]byte, error) { return []byte("{"), nil }, "/p")
+	torn := web.NewRelayClient(func(context.Context, string, url.Values) ([]byte, error) { return []byte("{"), nil }, "/p")
 	if _, err = torn.State(t.Context()); err == nil || !strings.Contains(err.Error(), "/p/state") {
 		t.Errorf("a torn answer: %v", err)
 	}
@@ -132,7 +131,7 @@ func TestErrors(t *testing.T) {
 func TestMethods(t *testing.T) {
 	for method, want := range map[string]int{http.MethodGet: 200, http.MethodHead: 200, http.MethodPost: 405, http.MethodDelete: 405} {
 		w := httptest.NewRecorder()
-		relay.Handler("/p", told{}).ServeHTTP(w, httptest.NewRequest(method, "/p/state", nil))
+		web.RelayHandler("/p", told{}).ServeHTTP(w, httptest.NewRequest(method, "/p/state", nil))
 		if w.Code != want {
 			t.Errorf("%s: %d, want %d", method, w.Code, want)
 		}

@@ -1,4 +1,4 @@
-package assets_test
+package web_test
 
 import (
 	"net/http"
@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spazio-scheduler/spazio/web/assets"
+	"github.com/spazio-scheduler/spazio/web"
 )
 
-func read(t *testing.T, style string) *assets.Files {
+func read(t *testing.T, style string) *web.Files {
 	t.Helper()
-	f, err := assets.Read(fstest.MapFS{
+	f, err := web.ReadFiles(fstest.MapFS{
 		"style.css":  {Data: []byte(style)},
 		"index.html": {Data: []byte("<html>")},
 		"inner/a.js": {Data: []byte("1")},
@@ -69,7 +69,7 @@ func TestFiles(t *testing.T) {
 func TestSetHeaders(t *testing.T) {
 	for forms, want := range map[bool][2]string{true: {"'self'", "same-origin"}, false: {"'none'", "no-referrer"}} {
 		h := http.Header{}
-		assets.SetHeaders(h, forms)
+		web.SetHeaders(h, forms)
 		policy := make(map[string]string)
 		for _, directive := range strings.Split(h.Get("Content-Security-Policy"), "; ") {
 			name, value, _ := strings.Cut(directive, " ")

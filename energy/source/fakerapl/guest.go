@@ -1,10 +1,4 @@
-// Package fakeguest has processes that look like QEMU's to whoever reads /proc, and take as
-// much CPU time as they are asked to: guests for tests, and for programs that measure what
-// is done for guests, where nothing can be virtualised.
-//
-// A program that starts them calls [Main] first of all, for a guest is the program itself,
-// started under another name.
-package fakeguest
+package fakerapl
 
 import (
 	"bufio"
@@ -26,29 +20,31 @@ import (
 // program is what guests are started as.
 const program = "qemu-system-x86_64"
 
-// Main is a guest's life, after which the process ends, or returns at once in a process that
-// is none.
-func Main() {
+// GuestMain is a guest's life, after which the process ends, or returns at once in a process that
+// is none. A program that starts guests calls it first of all, for a guest is the program itself,
+// started under another name.
+func GuestMain() {
 	if filepath.Base(os.Args[0]) != program {
 		return
 	}
 	if err := live(os.Stdin, os.Args); err != nil {
-		fmt.Fprintln(os.Stderr, "fakeguest:", err)
+		fmt.Fprintln(os.Stderr, "fakerapl:", err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// Guest is a process that looks like one. It is safe for concurrent use, except for Stop.
+// Guest is a process that looks like QEMU's to whoever reads /proc, and takes as much CPU time as it
+// is asked to. It is safe for concurrent use, except for Stop.
 type Guest struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 }
 
-// Start starts a guest, as qemu-system-x86_64 -name guest=NAME,debug-threads=on -smp VCPUS.
+// StartGuest starts a guest, as qemu-system-x86_64 -name guest=NAME,debug-threads=on -smp VCPUS.
 // It takes no CPU time until Set, and ends with ctx, with this process, or by
 // Stop, which the caller owes.
-func Start(ctx context.Context, name string, vcpus int) (*Guest, error) {
+func StartGuest(ctx context.Context, name string, vcpus int) (*Guest, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,4 @@
-// Package assets serves the files that pages of a program load from the program itself, so that
-// browsers may cache them, and sets the headers of pages that load nothing from elsewhere.
-package assets
+package web
 
 import (
 	"bytes"
@@ -13,9 +11,9 @@ import (
 	"time"
 )
 
-// Files are what pages load. They are to be served below a path with their Version, so that
-// they may be cached for ever, and one of them finds the others of its own version. They are
-// safe for concurrent use.
+// Files are what a program's pages load, served from the program itself. They are to be served below
+// a path with their Version, so that they may be cached for ever, and one of them finds the others of
+// its own version. They are safe for concurrent use.
 type Files struct {
 	version string
 	files   fs.FS
@@ -28,12 +26,12 @@ var mediaTypes = map[string]string{
 	".txt": "text/plain; charset=utf-8",
 }
 
-// Read takes all files below a directory of a tree, of which style sheets, scripts, pictures (SVG)
+// ReadFiles takes all files below a directory of a tree, of which style sheets, scripts, pictures (SVG)
 // and text are served.
-func Read(tree fs.FS, dir string) (*Files, error) {
+func ReadFiles(tree fs.FS, dir string) (*Files, error) {
 	files, err := fs.Sub(tree, dir)
 	if err != nil {
-		return nil, fmt.Errorf("assets: %w", err)
+		return nil, fmt.Errorf("web: %w", err)
 	}
 	hash := sha256.New()
 	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -46,7 +44,7 @@ func Read(tree fs.FS, dir string) (*Files, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("assets: %w", err)
+		return nil, fmt.Errorf("web: %w", err)
 	}
 	return &Files{hex.EncodeToString(hash.Sum(nil)[:8]), files}, nil
 }
@@ -76,7 +74,7 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'; form-action "
 
-// SetHeaders sets the headers of every answer. If pages have forms, the policy lets them be sent to
+// SetHeaders sets the headers of every answer of a page that loads nothing from elsewhere. If pages have forms, the policy lets them be sent to
 // their own origin, with the page as referrer; else it allows none. A browser does not store
 // pages, which depend on the caller's rights; Files override that.
 func SetHeaders(h http.Header, forms bool) {

@@ -1,0 +1,9 @@
+package profiler
+
+// What tests of the package outside of it look at.
+
+var (
+	ErrInvalid = errInvalid
+	Fill       = fill
+	Place      = place
+)

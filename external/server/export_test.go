@@ -1,0 +1,5 @@
+package server
+
+// What tests of the package outside of it look at.
+
+var ErrInvalid = errInvalid

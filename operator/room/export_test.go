@@ -1,0 +1,5 @@
+package room
+
+// What tests of the package outside of it look at.
+
+var ErrInvalid = errInvalid
