@@ -242,7 +242,7 @@ func (p *Profile) memoryMaturity() float64 {
 			longest = max(longest, l.day.weight[memoryOf]*leastFull.Seconds())
 		}
 	}
-	if p.lives.Weight(time.Unix(0, newest)) >= float64(len(p.live)) {
+	if p.lives.weight(time.Unix(0, newest)) >= float64(len(p.live)) {
 		return 1
 	}
 	return min(longest/leastFull.Seconds(), 1)

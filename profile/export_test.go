@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"math"
 	"time"
 )
 
@@ -20,9 +19,4 @@ var (
 )
 
 // Weight is the weight of all samples at a time.
-func (h *histogram) Weight(at time.Time) float64 {
-	if h.total == 0 || checkTime(at) != nil {
-		return 0
-	}
-	return h.total * math.Exp2(-float64(at.UnixNano()-h.reference*h.halfLife)/float64(h.halfLife))
-}
+func (h *histogram) Weight(at time.Time) float64 { return h.weight(at) }

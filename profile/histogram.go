@@ -169,6 +169,14 @@ func (h *histogram) upper(bucket int) float64 {
 	return h.scale.Upper(min(bucket, h.scale.Buckets-2))
 }
 
+// weight is the weight of all samples at a time.
+func (h *histogram) weight(at time.Time) float64 {
+	if h.total == 0 || checkTime(at) != nil {
+		return 0
+	}
+	return h.total * math.Exp2(-float64(at.UnixNano()-h.reference*h.halfLife)/float64(h.halfLife))
+}
+
 // Merge adds the samples of another histogram of the same scale and half-life,
 // which is not modified.
 func (h *histogram) Merge(o *histogram) error {

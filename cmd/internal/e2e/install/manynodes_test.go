@@ -37,7 +37,7 @@ const (
 func TestReportOfManyNodes(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
-	if err := c.Install(patient(t), objects(t, deploy.Config{}), deploy.Options{NoWait: true}); err != nil {
+	if err := c.Install(withTimeout(t), objects(t, deploy.Config{}), deploy.Options{NoWait: true}); err != nil {
 		t.Fatal(err)
 	}
 	defer removeManyNodes(t, client)
@@ -131,7 +131,7 @@ func manyNodes(t *testing.T, count int) {
 				return err
 			}
 			for j := range podsOfNode + 1 {
-				pod := lodger()
+				pod := foreignPod()
 				pod.Spec.NodeName, pod.Spec.AutomountServiceAccountToken = name, new(false)
 				if pod.Name, pod.Namespace, pod.Labels = "agent-"+name, deploy.AgentNamespace, map[string]string{"many": "yes", "app.kubernetes.io/name": "spazio-agent"}; j > 0 {
 					pod.Name, pod.Namespace, pod.Labels = fmt.Sprintf("%s-5d4f8c7b9-%d-%d", workload, i, j), metav1.NamespaceDefault, map[string]string{"many": "yes", "pod-template-hash": "5d4f8c7b9"}
