@@ -205,7 +205,7 @@ func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (f
 	return p, nil
 }
 
-// Cluster is what a Hub reaches of the cluster; a scheduler's framework.Handle is one.
+// Cluster is what a Hub reaches of the cluster, for concurrent use; a scheduler's framework.Handle is one.
 type Cluster interface {
 	ClientSet() kubernetes.Interface
 	// KubeConfig is nil if it is not known: then there are no reviews of tokens and no profiles.

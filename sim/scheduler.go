@@ -33,13 +33,14 @@ type Policy interface {
 	Score(scores []float64, nodes []int, pod int)
 }
 
-// Sampler is a Policy that says whether all nodes are looked at, not kube-scheduler's sample.
+// Sampler is a Policy that decides whether all nodes are looked at, not kube-scheduler's sample. It is
+// called by one goroutine, as Policy is.
 type Sampler interface{ EveryNode() bool }
 
-// Binder is a Policy that is called when a pod has been placed on a node.
+// Binder is a Policy that is called, by the same goroutine, when a pod has been placed on a node.
 type Binder interface{ Bound(node, pod int) }
 
-// Ender is a Policy that is called when the API shows that a pod has ended, or was killed.
+// Ender is a Policy that is called, by the same goroutine, when the API shows that a pod has ended, or was killed.
 type Ender interface{ Ended(node, pod int) }
 
 // Cluster is what a scheduler may know of a run. It is for use within the calls of one

@@ -50,7 +50,7 @@ const (
 	mostInstances           = 200
 )
 
-// usage is what Alibaba2018 tells of pods: quantiles of the CPU in per cent of a core, memory
+// usage is what Alibaba2018 holds about pods: quantiles of the CPU in per cent of a core, memory
 // in per cent of the largest machine's, both as used and as planned, of the life in seconds,
 // and of how many instances a task has.
 type usage struct{ cpu, memory, plannedCPU, plannedMemory, life, instances []Quantile }
