@@ -250,7 +250,7 @@ func (s *cluster) begin() {
 		}
 	}
 	s.order = slices.DeleteFunc(s.order, func(i int32) bool { return s.pods[i].On > 0 })
-	if len(s.Config.Services) > 0 {
+	if len(s.Services) > 0 {
 		s.newServices()
 	}
 	for _, m := range s.nodes {

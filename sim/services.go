@@ -83,7 +83,7 @@ type replica struct {
 // newServices takes the services' pods out of those that are created by themselves.
 func (s *cluster) newServices() {
 	s.replicas = map[int32]*replica{}
-	for i, v := range s.Config.Services {
+	for i, v := range s.Services {
 		setDefault(&v.Least, 1)
 		w := &service{Service: v}
 		for k := range s.pods {

@@ -251,7 +251,7 @@ func (k *koordlets) report(e event) {
 // count for none.
 func (s *cluster) podUsage(m *machine, pod int32, cores float64) baseline.Resources {
 	p := &s.pods[pod]
-	if len(p.Phases) == 0 && !(p.isServer() && p.On == 0) {
+	if len(p.Phases) == 0 && (!p.isServer() || p.On > 0) {
 		return baseline.Resources{CPU: cores, Memory: p.Memory}
 	}
 	u, _ := m.model.Usage(node.PodID(pod))

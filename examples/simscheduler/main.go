@@ -5,8 +5,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"log"
 	"os"
 
 	"github.com/spazio-scheduler/spazio/sim"
@@ -55,6 +55,7 @@ func run(ctx context.Context, out io.Writer, page string) error {
 
 func main() {
 	if err := run(context.Background(), os.Stdout, "simscheduler.html"); err != nil {
-		log.Fatal(err)
+		fmt.Fprintln(os.Stderr, "simscheduler:", err)
+		os.Exit(1)
 	}
 }
