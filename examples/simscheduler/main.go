@@ -1,5 +1,4 @@
-// Simscheduler compares a scheduler of its own, join the shortest queue, with the built-in ones
-// in the simulator: the same experiments, tables and report (go run ./examples/simscheduler).
+// Simscheduler compares its own scheduler, join the shortest queue, with the built-in ones in the simulator.
 package main
 
 import (
