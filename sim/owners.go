@@ -31,7 +31,7 @@ func (s sojourns) report(m *metrics) {
 		all.work, all.byWork = all.work+o.work, all.byWork+o.byWork
 		means, slow = append(means, o.sojourn/o.pods), append(slow, o.sojourn/o.solo)
 	}
-	if all.work > 0 { // pods may do nothing but hold memory
+	if all.work > 0 { // all may only wait and hold memory
 		m.add("sojourn_work_mean", all.byWork/all.work, "s")
 	}
 	if len(s) < 2 {
