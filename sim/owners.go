@@ -17,8 +17,8 @@ func (s sojourns) add(p Pod, sojourn float64) {
 	o.pods++
 	o.sojourn += sojourn
 	o.solo += p.Solo()
-	o.work += p.Work
-	o.byWork += p.Work * sojourn
+	o.work += p.work()
+	o.byWork += p.work() * sojourn
 	s[p.Workload] = o
 }
 
@@ -31,7 +31,9 @@ func (s sojourns) report(m *metrics) {
 		all.work, all.byWork = all.work+o.work, all.byWork+o.byWork
 		means, slow = append(means, o.sojourn/o.pods), append(slow, o.sojourn/o.solo)
 	}
-	m.add("sojourn_work_mean", all.byWork/all.work, "s")
+	if all.work > 0 { // all may only wait and hold memory
+		m.add("sojourn_work_mean", all.byWork/all.work, "s")
+	}
 	if len(s) < 2 {
 		return
 	}

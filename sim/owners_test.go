@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
 // By hand: a has pods of 1 and 3 core-seconds that sojourn for 2 and 6 s, b one of 2 for 8 s, of
@@ -34,6 +35,32 @@ func TestSojournByOwnerAndWork(t *testing.T) {
 	for _, m := range sim.Summarise(r) {
 		if m.Name == "sojourn_owner_mean" || m.Name == "owner_jain" {
 			t.Errorf("%s of one owner", m.Name)
+		}
+	}
+}
+
+// By hand: pods of 1 and 3 core-seconds in phases sojourn for 4 and 8 s. Of those that work at
+// nothing there is no mean by work.
+func TestSojournByWorkOfPhases(t *testing.T) {
+	for cores, want := range map[float64]float64{.5: 7, 0: math.NaN()} { // (4·1 + 8·3)/4
+		got := math.NaN()
+		for _, m := range sim.Summarise(sim.Result{
+			Pods: []sim.Pod{
+				{Phases: []node.Stage{{Seconds: 2, Cores: cores}}},
+				{Phases: []node.Stage{{Seconds: 1}, {Seconds: 3, Cores: 2 * cores}}},
+			},
+			Records: []sim.Record{{Done: 4, Running: 1}, {Done: 8, Running: 1}},
+			Nodes:   1, Cores: 4, End: 8, Span: 8,
+		}) {
+			if math.IsNaN(m.Value) {
+				t.Errorf("%g cores: %s is NaN", cores, m.Name)
+			}
+			if m.Name == "sojourn_work_mean" {
+				got = m.Value
+			}
+		}
+		if got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("%g cores: %g s, want %g", cores, got, want)
 		}
 	}
 }

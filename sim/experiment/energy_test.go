@@ -121,15 +121,25 @@ func TestJudgeEnergy(t *testing.T) {
 		}
 		name, _, _ := strings.Cut(v.Experiment, "/work")
 		_, load, _ := strings.Cut(v.Experiment, "load=")
-		load, _, _ = strings.Cut(load, "/")
-		got = append(got, fmt.Sprintf("%s at %s: %s: %v", name, load, v.Claim, v.Holds))
+		load, fleet, _ := strings.Cut(load, "/fleet=")
+		got = append(got, fmt.Sprintf("%s at %s on %s: %s: %v", name, load, fleet, v.Claim, v.Holds))
 	}
-	want := []string{
-		"energy-unlike-nodes at 0.3: energy/default ≤ 0.88: false", "energy-unlike-nodes at 0.3: slowdown_p99/default ≤ 1.05: true",
-		"energy-unlike-nodes at 0.5: energy/default ≤ 0.9: false", "energy-unlike-nodes at 0.5: slowdown_p99/default ≤ 1.05: true",
-		"energy-unlike-nodes at 0.8: energy/default ≤ 0.99: true", "energy-unlike-nodes at 0.8: slowdown_p99/default ≤ 1.05: true",
-		"energy-alike-nodes at 0.5: energy/default ≤ 1.01: true", "energy-alike-nodes at 0.5: energy/default ≥ 0.99: false",
-		"energy-concave at 0.5: energy/default ≤ 0.97: true",
+	var want []string
+	for _, of := range []struct {
+		at     string
+		claims []string
+	}{
+		{"energy-unlike-nodes at 0.3", []string{"energy/default ≤ 0.88: false", "slowdown_p99/default ≤ 1.05: true"}},
+		{"energy-unlike-nodes at 0.5", []string{"energy/default ≤ 0.9: false", "slowdown_p99/default ≤ 1.05: true"}},
+		{"energy-unlike-nodes at 0.8", []string{"energy/default ≤ 0.99: true", "slowdown_p99/default ≤ 1.05: true"}},
+		{"energy-alike-nodes at 0.5", []string{"energy/default ≤ 1.01: true", "energy/default ≥ 0.99: false"}},
+		{"energy-concave at 0.5", []string{"energy/default ≤ 0.97: true"}},
+	} {
+		for _, fleet := range []string{"19x4", "20x16", "5x64", "16x4+8x16+2x64"} {
+			for _, claim := range of.claims {
+				want = append(want, fmt.Sprintf("%s on %s: %s", of.at, fleet, claim))
+			}
+		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

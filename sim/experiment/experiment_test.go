@@ -112,14 +112,29 @@ func TestEveryExperiment(t *testing.T) {
 				}
 			}
 			for _, r := range one {
-				// The thesis's algorithm may lock nodes out for good.
-				starves := r.Metric == "unfinished" && r.Value > 0 && !strings.HasPrefix(r.Scheduler, "source")
+				starves := r.Metric == "unfinished" && r.Value > 0 && !starving(e.Name, r.Scheduler)
 				if starves || math.IsNaN(r.Value) {
 					t.Errorf("%+v", r)
 				}
 			}
 		})
 	}
+}
+
+// starving are schedulers that by their nature leave pods waiting in an experiment.
+func starving(name, scheduler string) bool {
+	switch {
+	case strings.HasPrefix(scheduler, "source"):
+		return true // the thesis's algorithm may lock nodes out for good
+	case name == "traces":
+		// A plan of 3.5 cores is expected to take 74 % of an empty node's 4, and above 65 % it refuses.
+		return scheduler == "load-aware"
+	case name == "services":
+		// The run ends a minute after the day. Beside the services there is until then too little room within
+		// 65 % of a node, within what is left of 60 % for pods of a core each, and for requests of three cores.
+		return slices.Contains([]string{"load-aware", "batch-resources", "requests-wrong"}, scheduler)
+	}
+	return false
 }
 
 // runWith runs cases on as many processors as workers.

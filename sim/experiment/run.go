@@ -279,13 +279,16 @@ func bound(c sim.Config, pods []sim.Pod) ([]sim.Metric, error) {
 	}, err
 }
 
-// idleSpan is how long servers run alone, in seconds.
+// idleSpan is how long servers run alone that no service has, in seconds.
 const idleSpan = 300
 
 // idle keeps services and what is on the nodes from the start, and adds a pod of a millisecond
 // whose end ends the run where there are servers alone.
 func idle(c sim.Config, pods []sim.Pod) []sim.Pod {
 	span := float64(idleSpan)
+	if len(c.Services) > 0 { // their day, at whose end the run is over
+		span = 0
+	}
 	for _, s := range c.Services {
 		span = max(span, s.Step*float64(len(s.Rates)))
 	}

@@ -383,13 +383,15 @@ func TestFirstAnswer(t *testing.T) {
 		fleets, schedulers int
 		peer               bool // a scheduler that is not a leading one
 	}{
-		{[]string{"b1"}, 1, 8, false},
-		{[]string{"b1", "--fleet", "all"}, 4, 8, false},
-		{[]string{"b1", "--schedulers", "all"}, 1, 18, true},
+		{[]string{"b1"}, 1, 9, false},
+		{[]string{"b1", "--fleet", "all"}, 4, 9, false},
+		{[]string{"b1", "--schedulers", "all"}, 1, 27, true},
 		{[]string{"b1", "--schedulers", "coin"}, 1, 1, true},
-		{[]string{"b1", "--fleet", "2x4,3x2"}, 2, 8, false},
-		{[]string{"all", "--load", ".1", "--requests", "mixed"}, 6, 27, true}, // with the fleets of o1, services and relief, the reserve and the idle servers of s1, what traces and phases compare, and who evicts
-		{[]string{"s1"}, 1, 9, false},                                         // without the central queue
+		{[]string{"b1", "--fleet", "2x4,3x2"}, 2, 9, false},
+		// The four fleets with those of o1, services and relief; the field of 27 with the reserve and the
+		// idle servers of s1, the two that traces and phases have besides, and the five of relief.
+		{[]string{"all", "--load", ".1", "--requests", "mixed"}, 7, 36, true},
+		{[]string{"s1"}, 1, 10, false}, // without the central queue
 	}
 	for _, test := range tests {
 		if testing.Short() && test.args[0] == "all" {
