@@ -20,21 +20,21 @@ import (
 // the commit says which.
 var budget = map[string]int{
 	"modules":                    27,
-	"packages":                   171,
-	"lines of code":              118_944, // without comments and blank lines; scripts count
-	"exported names":             3828,
-	"exported fields":            3193,
+	"packages":                   175,
+	"lines of code":              122216, // without comments and blank lines; scripts count
+	"exported names":             3920,
+	"exported fields":            3279,
 	"FieldError types":           1,
-	"own flags":                  287,
+	"own flags":                  300,
 	"SpazioArgs fields":          33,
 	"metrics":                    140,
 	"SVG files":                  7,
-	"words of README":            747,
-	"words of docs":              27312,
+	"words of README":            764,
+	"words of docs":              27762,
 	"words of CONTRIBUTING":      790,
-	"words of CHANGELOG":         551,
-	"words of BENCHMARKS":        944,
-	"words of generated reports": 21747,
+	"words of CHANGELOG":         644,
+	"words of BENCHMARKS":        1052,
+	"words of generated reports": 22271,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.
