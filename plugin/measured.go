@@ -40,7 +40,7 @@ type RoomWaiter struct {
 // MeasuredNode is what a node measures of itself. A plain value.
 type MeasuredNode struct {
 	Name string
-	// HasReported reports whether its agent ever has, IsMeasured whether Use is current.
+	// HasReported reports whether its agent ever has, IsMeasured whether CPU and Memory are current.
 	HasReported, IsMeasured bool
 	// Refuses reports whether it takes no typical pod now.
 	Refuses bool
