@@ -61,39 +61,39 @@ func relayed(w http.ResponseWriter, what any, err error) {
 // concurrently.
 type RelayGet func(ctx context.Context, path string, query url.Values) ([]byte, error)
 
-// relayClient is the Source behind a RelayHandler. Safe for concurrent use.
-type relayClient struct {
+// RelayClient is the Source behind a RelayHandler. Safe for concurrent use.
+type RelayClient struct {
 	get  RelayGet
 	path string
 }
 
-var _ Source = (*relayClient)(nil)
+var _ Source = (*RelayClient)(nil)
 
 // errNoPage is wrapped by State's error for a program that serves no RelayHandler at the path.
 var errNoPage = errors.New("it shows nothing for a page there: is it of an older version?")
 
 // NewRelayClient returns the Source of the RelayHandler that is served at the path.
-func NewRelayClient(get RelayGet, path string) *relayClient {
-	return &relayClient{get: get, path: path}
+func NewRelayClient(get RelayGet, path string) *RelayClient {
+	return &RelayClient{get: get, path: path}
 }
 
 // State is everything, as the program last had it.
-func (c *relayClient) State(ctx context.Context) (State, error) {
+func (c *RelayClient) State(ctx context.Context) (State, error) {
 	return fetch[State](ctx, c, statePath, nil, errNoPage)
 }
 
 // Node explains why a node is as it is.
-func (c *relayClient) Node(ctx context.Context, name string) (Explanation, error) {
+func (c *RelayClient) Node(ctx context.Context, name string) (Explanation, error) {
 	return fetch[Explanation](ctx, c, nodePath, url.Values{"name": {name}}, ErrUnknownNode)
 }
 
 // Pod is what has happened to a pod.
-func (c *relayClient) Pod(ctx context.Context, namespace, name string) (Timeline, error) {
+func (c *RelayClient) Pod(ctx context.Context, namespace, name string) (Timeline, error) {
 	return fetch[Timeline](ctx, c, podPath, url.Values{"namespace": {namespace}, "name": {name}}, ErrUnknownPod)
 }
 
 // fetch returns an answer, or an error that wraps missing if there is no such thing.
-func fetch[T any](ctx context.Context, c *relayClient, path string, query url.Values, missing error) (T, error) {
+func fetch[T any](ctx context.Context, c *RelayClient, path string, query url.Values, missing error) (T, error) {
 	var what T
 	text, err := c.get(ctx, c.path+path, query)
 	var status interface{ HTTPStatus() int }

@@ -32,9 +32,8 @@ var (
 )
 
 type (
-	Look    = look
-	Divider = divider
-	Tree    = tree
+	Look = look
+	Tree = tree
 )
 
 var (

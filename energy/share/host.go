@@ -46,7 +46,7 @@ type Host struct {
 	tree    *tree
 	memory  bool   // the trees show memory apart
 	source  string // whose energy the divider has seen
-	divider *divider
+	divider *Divider
 
 	readings []energy.Reading
 	guests   []Guest

@@ -25,7 +25,7 @@ type Adapter struct {
 	fill func(spec object, job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest)
 	// pods are the child's fields that bound how many pods it starts with.
 	pods   [][]string
-	status func(*unstructured.Unstructured) status
+	status func(*unstructured.Unstructured) Status
 	// checkPod is nil where every pod is as the child has it.
 	checkPod func(*corev1.Pod) error
 }
@@ -92,7 +92,7 @@ func (a *Adapter) Pods(child *unstructured.Unstructured) int32 {
 }
 
 // Status returns what a child reports of itself. What it does not understand is Pending.
-func (a *Adapter) Status(child *unstructured.Unstructured) status { return a.status(child) }
+func (a *Adapter) Status(child *unstructured.Unstructured) Status { return a.status(child) }
 
 // CheckPod returns an error if a pod in a slot is not as Child has it: then it will never be
 // placed.
@@ -103,21 +103,21 @@ func (a *Adapter) CheckPod(pod *corev1.Pod) error {
 	return a.checkPod(pod)
 }
 
-// phase is how far an application is.
-type phase int
+// Phase is how far an application is.
+type Phase int
 
 // Phases, in the order in which they are reached.
 const (
-	// pending is what is not known to run, also of an application that ran before.
-	pending phase = iota
+	// Pending is what is not known to run, also of an application that ran before.
+	Pending Phase = iota
 	Running
 	Succeeded
 	Failed
 )
 
-// status is what an application reports of itself.
-type status struct {
-	Phase phase
+// Status is what an application reports of itself.
+type Status struct {
+	Phase Phase
 	// State and Message are in the application's own words.
 	State, Message string
 	// Finished is when it ended, by its own account; zero before, or if it does not say.

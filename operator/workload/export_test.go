@@ -7,11 +7,3 @@ var (
 	ErrSlotTooSmall   = errSlotTooSmall
 	ErrWebhookMissing = errWebhookMissing
 )
-
-type (
-	Status = status
-)
-
-const (
-	Pending = pending
-)

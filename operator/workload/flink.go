@@ -91,8 +91,8 @@ func flinkResources(manager object, request *v1alpha1.CreationRequest) {
 	}
 }
 
-func flinkStatus(child *unstructured.Unstructured) status {
-	s := status{
+func flinkStatus(child *unstructured.Unstructured) Status {
+	s := Status{
 		State:   text(child, "status", "jobStatus", "state"),
 		Message: text(child, "status", "error"),
 	}

@@ -107,10 +107,10 @@ func defaultRequests(r *corev1.ResourceRequirements) {
 	}
 }
 
-func jobStatus(child *unstructured.Unstructured) status {
-	var s status
+func jobStatus(child *unstructured.Unstructured) Status {
+	var s Status
 	if count(child, "status", "active") > 0 || count(child, "status", "succeeded") > 0 {
-		s = status{Phase: Running, State: "Running"}
+		s = Status{Phase: Running, State: "Running"}
 	}
 	list, _, _ := unstructured.NestedFieldNoCopy(child.Object, "status", "conditions")
 	conditions, _ := list.([]any)
@@ -128,7 +128,7 @@ func jobStatus(child *unstructured.Unstructured) status {
 			s.Phase = Failed
 		case batchv1.JobSuspended:
 			if s.Phase < Succeeded {
-				s = status{State: kind}
+				s = Status{State: kind}
 			}
 			continue
 		default:

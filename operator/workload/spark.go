@@ -188,8 +188,8 @@ func sparkAllocation(spec object, n int64) {
 	}
 }
 
-func sparkStatus(child *unstructured.Unstructured) status {
-	s := status{
+func sparkStatus(child *unstructured.Unstructured) Status {
+	s := Status{
 		State:   text(child, "status", "applicationState", "state"),
 		Message: text(child, "status", "applicationState", "errorMessage"),
 	}

@@ -151,22 +151,21 @@ func within(pattern, value any) any {
 // Each of the operator's states has its meaning for the adapter: a new state of the operator fails
 // here, since it has no line.
 func TestStates(t *testing.T) {
-	const pending = workload.Running - 1           // the phase before it, which is not exported
-	known := map[v1beta2.ApplicationStateType]any{ // phases, whose type is not either
-		v1beta2.ApplicationStateNew:              pending,
-		v1beta2.ApplicationStateSubmitted:        pending,
+	known := map[v1beta2.ApplicationStateType]workload.Phase{
+		v1beta2.ApplicationStateNew:              workload.Pending,
+		v1beta2.ApplicationStateSubmitted:        workload.Pending,
 		v1beta2.ApplicationStateRunning:          workload.Running,
 		v1beta2.ApplicationStateCompleted:        workload.Succeeded,
 		v1beta2.ApplicationStateFailed:           workload.Failed,
-		v1beta2.ApplicationStateFailedSubmission: pending,
-		v1beta2.ApplicationStatePendingRerun:     pending,
-		v1beta2.ApplicationStateInvalidating:     pending,
+		v1beta2.ApplicationStateFailedSubmission: workload.Pending,
+		v1beta2.ApplicationStatePendingRerun:     workload.Pending,
+		v1beta2.ApplicationStateInvalidating:     workload.Pending,
 		v1beta2.ApplicationStateSucceeding:       workload.Running,
-		v1beta2.ApplicationStateFailing:          pending, // its driver has failed
-		v1beta2.ApplicationStateSuspending:       pending,
-		v1beta2.ApplicationStateSuspended:        pending,
-		v1beta2.ApplicationStateResuming:         pending,
-		v1beta2.ApplicationStateUnknown:          pending,
+		v1beta2.ApplicationStateFailing:          workload.Pending, // its driver has failed
+		v1beta2.ApplicationStateSuspending:       workload.Pending,
+		v1beta2.ApplicationStateSuspended:        workload.Pending,
+		v1beta2.ApplicationStateResuming:         workload.Pending,
+		v1beta2.ApplicationStateUnknown:          workload.Pending,
 	}
 	for _, state := range declaredStates(t) {
 		phase, ok := known[v1beta2.ApplicationStateType(state)]
@@ -174,14 +173,14 @@ func TestStates(t *testing.T) {
 			t.Errorf("the operator has a new state %q", state)
 			continue
 		}
-		if got := phaseOf(t, state); got != phase {
+		if got := statusOf(t, state).Phase; got != phase {
 			t.Errorf("%q is %v, want %v", state, got, phase)
 		}
 	}
 }
 
-// phaseOf decodes a status as the operator writes it, and returns its phase.
-func phaseOf(t *testing.T, state string) any {
+// statusOf decodes a status as the operator writes it.
+func statusOf(t *testing.T, state string) workload.Status {
 	t.Helper()
 	application := v1beta2.SparkApplication{Status: v1beta2.SparkApplicationStatus{AppState: v1beta2.ApplicationState{State: v1beta2.ApplicationStateType(state)}}}
 	data, err := json.Marshal(application)
@@ -192,5 +191,5 @@ func phaseOf(t *testing.T, state string) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return adapter.Status(&unstructured.Unstructured{Object: object(t, data)}).Phase
+	return adapter.Status(&unstructured.Unstructured{Object: object(t, data)})
 }
