@@ -229,7 +229,8 @@ func (p *Profile) demand(of *scope) Demand {
 
 // memoryMaturity is how far the pods of a new workload show what memory one takes in the end, in [0, 1].
 // While most of them still run and none has for ten seconds, those that have ended are the shortest, and
-// the others have yet to take their memory: a mean of both is too low, and full nodes would kill.
+// the others have yet to take their memory: a mean of both is too low, and full nodes would kill. What an
+// older revision has shown counts at once.
 func (p *Profile) memoryMaturity() float64 {
 	var newest int64
 	longest := p.lives.Quantile(1)
@@ -242,7 +243,7 @@ func (p *Profile) memoryMaturity() float64 {
 			longest = max(longest, l.day.weight[memoryOf]*leastFull.Seconds())
 		}
 	}
-	if p.lives.weight(time.Unix(0, newest)) >= float64(len(p.live)) {
+	if p.revised || p.lives.weight(time.Unix(0, newest)) >= float64(len(p.live)) {
 		return 1
 	}
 	return min(longest/leastFull.Seconds(), 1)

@@ -28,6 +28,7 @@ type Profile struct {
 	unstalled  bool
 	restarts   int
 	restarted  time.Time // the last of them; not in the state
+	revised    bool      // an older revision has shown its memory; not in the state
 	revision   string
 	began      time.Time // of the revision's first pod
 	demands    demands
@@ -211,6 +212,7 @@ func (p *Profile) current(at time.Time, w *Window) bool {
 				s.restrict(p.config.RevisionPods)
 			}
 		}
+		p.revised = p.memoryMaturity() == 1
 		p.live = nil
 	}
 	p.revision, p.began = w.Revision, began

@@ -831,3 +831,23 @@ func TestYoungWorkload(t *testing.T) {
 		})
 	}
 }
+
+// TestYoungRevision: the pods of a new revision are young, and what those of the old one took counts on.
+func TestYoungRevision(t *testing.T) {
+	for _, age := range []time.Duration{4 * time.Second, time.Minute} {
+		p := newProfile(t, profile.Config{})
+		for i := range 10 {
+			w := window(fmt.Sprint("old", i), 1, 1e8)
+			w.Age, w.Span, w.CPU, w.Ended, w.Revision = age, age, age.Seconds(), false, "1"
+			observe(t, p, start, w)
+		}
+		before := p.Demand(start, 0).Memory.Confidence
+		w := window("new", 1, 1e8)
+		w.Age, w.Span, w.CPU, w.Ended, w.Revision = time.Second, time.Second, 1, false, "2"
+		observe(t, p, start.Add(age), w)
+		got := p.Demand(start.Add(age), 0).Memory.Confidence
+		if age < 10*time.Second && got > .2 || age > 10*time.Second && got < before/2 {
+			t.Errorf("old pods of %v: got confidence %v after %v", age, got, before)
+		}
+	}
+}

@@ -16,11 +16,11 @@ import (
 // ErrPods is the reason why a file of pods was refused; match it with errors.Is.
 var ErrPods = errors.New("workload: bad file of pods")
 
-// columns of a file of pods, the first two required.
+// columns of a file of pods. Required are arrival, and work or phases.
 var columns = []string{"arrival", "work", "cores", "memory", "threads", "owner", "request_cores", "request_memory", "limit_cores", "limit_memory", "phases"}
 
 // ReadPods reads a workload: CSV with a header of these columns in any order, arrival
-// (seconds) and work (core-seconds) required, cores (default 1), memory (bytes, 0),
+// (seconds) and work (core-seconds) or phases required, cores (default 1), memory (bytes, 0),
 // threads (as many as cores, rounded up), owner, and what the pod declares, 0 for nothing:
 // request_cores, request_memory, limit_cores and limit_memory (bytes). Limits count for the
 // class of its quality of service and the requests that follow from them; they do not act.
@@ -47,8 +47,8 @@ func ReadPods(r io.Reader) ([]sim.Pod, error) {
 			return nil, fmt.Errorf("%w: column %q; there are %s, each once", ErrPods, header[i], strings.Join(columns, ", "))
 		}
 	}
-	for _, required := range columns[:2] {
-		if !slices.Contains(header, required) {
+	for _, required := range []string{"arrival", "work"} {
+		if !slices.Contains(header, required) && (required == "arrival" || !slices.Contains(header, "phases")) {
 			return nil, fmt.Errorf("%w: no column %q", ErrPods, required)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/baseline"
+	"github.com/spazio-scheduler/spazio/sim/node"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -21,6 +22,11 @@ func TestReadPods(t *testing.T) {
 	want := []sim.Pod{{Workload: "web", Created: 1.5, Work: 10, Memory: 1e9, Cores: 2, Threads: 4}, {Work: 3}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	phased, err := workload.ReadPods(strings.NewReader("arrival,phases\n2,3x1x1e8; 30x.8x5e8x2e8x5\n"))
+	stages := []sim.Pod{{Created: 2, Phases: []node.Stage{{Seconds: 3, Cores: 1, Memory: 1e8}, {Seconds: 30, Cores: .8, Memory: 5e8, Garbage: 2e8, Period: 5}}}}
+	if diff := cmp.Diff(stages, phased); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	first, second := workload.StartUp(1, got), workload.StartUp(2, got)
 	if first[0].Startup <= 0 || first[0].Startup == second[0].Startup || got[0].Startup != 0 {

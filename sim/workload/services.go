@@ -21,7 +21,7 @@ const (
 )
 
 // Services are n services and the pods that they may have, for a day of so many seconds: their
-// load rises from a quarter in the night to its peak once, as half a wave of the cosine does,
+// load rises from a quarter in the night to its peak once, as a wave of the cosine does,
 // of each service at a time of its own, by as much as half of its height more or less.
 func Services(seed uint64, n int, day float64) ([]sim.Service, []sim.Pod, error) {
 	if err := checked(Equal, "day", day); err != nil {
