@@ -76,6 +76,12 @@ func (p *Planner) Failed(now time.Time, d Decision) {
 	p.failed[d.Pod.Key] = now
 }
 
+// IsTooFull reports whether a node's room is below −Tolerance typical pods or a channel is full, whether
+// that is current or not. Pods of other nodes are never evicted.
+func (p *Planner) IsTooFull(n *Node) bool {
+	return n.Signal.Saturated || p.room(n) < -p.options.Tolerance
+}
+
 // room returns what a node measures of itself, without what is on its way, in typical pods.
 func (p *Planner) room(n *Node) float64 {
 	v := reserve.NewView(n.Signal, reserve.Flight{}, p.options.Rules)
@@ -96,7 +102,7 @@ func (p *Planner) observe(now time.Time, n *Node) Reason {
 	case !n.IsMeasured:
 		h.since = time.Time{}
 		return Unmeasured
-	case !n.Signal.Saturated && !(p.room(n) < -p.options.Tolerance):
+	case !p.IsTooFull(n):
 		h.since, h.evictions = time.Time{}, 0
 		return HasRoom
 	case h.since.IsZero() || gap > p.options.Interval:

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +62,25 @@ func TestPolicyIsStrict(t *testing.T) {
 				t.Errorf("error %v, want a word on %q", err, c.says)
 			}
 		})
+	}
+}
+
+// Two plugins would not know of each other's reservations.
+func TestPolicyHasOneRelief(t *testing.T) {
+	plugintest.EmptyTemp(t)
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	profile := "{name: %s, plugins: {balance: {enabled: [SpazioRelief]}}, pluginConfig: [{name: SpazioRelief, args: {}}]}"
+	text := fmt.Sprintf("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: ["+profile+", "+profile+"]\n", "a", "b")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := service.New(service.Config{Kubeconfig: transporttest.Unreachable(t), PolicyFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused *field.Error
+	if err := d.Run(t.Context()); !errors.As(err, &refused) || refused.Field != "profiles[1].plugins.balance.enabled" || !errors.Is(err, service.ErrInvalid) {
+		t.Errorf("error %v", err)
 	}
 }
 
