@@ -60,7 +60,7 @@ func (p *Planner) Evicted(now time.Time, d Decision) {
 		return
 	}
 	h.evictions++
-	h.tried, h.leaving = now, d.Pod.Key
+	h.tried, h.leaving = now, []reserve.PodKey{d.Pod.Key}
 	p.recent = append(p.recent, now)
 	p.reserved = append(p.reserved, reservation{d.Pod.Owner, d.Target, d.Pod.Demand, now, p.bound})
 }
@@ -118,7 +118,7 @@ func (p *Planner) observe(now time.Time, n *Node) Reason {
 		return NotSustained
 	case h.contended.IsZero() || now.Sub(h.contended) > p.options.Sustained:
 		return NoContention
-	case now.Sub(h.tried) < p.options.Interval || slices.ContainsFunc(n.Pods, func(pod Pod) bool { return pod.Terminating || pod.Key == h.leaving }):
+	case now.Sub(h.tried) < p.options.Interval || slices.ContainsFunc(n.Pods, func(pod Pod) bool { return pod.Terminating || slices.Contains(h.leaving, pod.Key) }):
 		return Paused
 	case h.evictions >= maxEvictions:
 		h.exhausted(now)

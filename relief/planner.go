@@ -124,10 +124,10 @@ type history struct {
 	// when tasks last waited in that time, seen the last call.
 	since, contended, seen time.Time
 	// evictions are those since then; tried is the time of the last, also of one that failed, and leaving the
-	// pod of the last that did not.
+	// pod of the last that did not, none at first.
 	evictions int
 	tried     time.Time
-	leaving   reserve.PodKey
+	leaving   []reserve.PodKey
 	// until is when the node is looked at again.
 	until time.Time
 }

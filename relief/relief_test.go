@@ -550,7 +550,7 @@ func TestReasonString(t *testing.T) {
 // waiting uses up none of the three evictions.
 func TestPlanWaitsForTheEnd(t *testing.T) {
 	c := newCluster(t, nil)
-	c.nodes[0].Pods = []relief.Pod{pod(1), pod(2), pod(3), pod(4)}
+	c.nodes[0].Pods = []relief.Pod{pod(0), pod(2), pod(3), pod(4)}
 	c.pass(20 * time.Minute)
 	if got := c.plan()[0].Reason; got != relief.Paused {
 		t.Fatalf("evicted and there: %v", got)
