@@ -40,8 +40,7 @@ type reliever struct {
 	handle  frameworktypes.Handle
 	planner *relief.Planner
 	budgets policylisters.PodDisruptionBudgetLister
-	// logged is what was last logged about each node, announced until when its last event says that it is
-	// left alone.
+	// logged is what was last logged about each node, announced the Until of its last event.
 	logged    map[string]outcome
 	announced map[string]time.Time
 	start     time.Time
