@@ -205,6 +205,8 @@ type setup struct {
 	prepare func(*fake.Clientset)
 	// listed runs after all pods were listed and before the caller has them.
 	listed func()
+	// noScheduler starts the Hub alone, which then makes no profile.
+	noScheduler bool
 }
 
 func newCluster(t testing.TB, s setup) *cluster {
@@ -244,12 +246,19 @@ func newCluster(t testing.TB, s setup) *cluster {
 	recorder := events.NewFakeRecorder(100)
 	c.events = recorder.Events
 	c.edge, c.args = &handle{factory: observed{factory, s.listed}, activate: s.activate, config: s.config, client: c.client, recorder: recorder}, s.args
-	made, err := c.hub.New(ctx, &s.args, c.edge)
-	if err != nil {
-		cancel()
-		t.Fatal(err)
+	if s.noScheduler {
+		if err := c.hub.Start(ctx, s.args, c.edge); err != nil {
+			cancel()
+			t.Fatal(err)
+		}
+	} else {
+		made, err := c.hub.New(ctx, &s.args, c.edge)
+		if err != nil {
+			cancel()
+			t.Fatal(err)
+		}
+		c.profiled = &profiled{made.(profile)}
 	}
-	c.profiled = &profiled{made.(profile)}
 	c.pods = factory.Core().V1().Pods().Lister()
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())

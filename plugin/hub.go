@@ -130,6 +130,8 @@ type Hub struct {
 	listener net.Listener
 	// profiles holds the plugins made so far, by the names of their profiles.
 	profiles map[string]*spazio
+	// silent is set before the Hub counts as started, and never changes: it sends agents nothing.
+	silent bool
 
 	// pods is set before the Hub counts as started, and never changes. podIndex is set only if
 	// profiles decide.
@@ -214,14 +216,16 @@ type Cluster interface {
 	SharedInformerFactory() informers.SharedInformerFactory
 }
 
-// Start starts a Hub that takes in reports, places no pods and records no events. It is called once,
-// and New is not called.
+// Start starts a Hub that takes in reports, places no pods and records no events. It sends agents
+// nothing, because what decisions assume of pods is the scheduler's to say. It is called once, and New
+// is not called.
 func (h *Hub) Start(ctx context.Context, args SpazioArgs, c Cluster) error {
 	if err := args.Validate(); err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.silent = true
 	if err := h.run(ctx, args.WithDefaults(), c, nil); err != nil {
 		return fmt.Errorf("plugin: %w", err)
 	}

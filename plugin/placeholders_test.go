@@ -472,6 +472,25 @@ func TestAgentIsSentPlaceholders(t *testing.T) {
 	}
 }
 
+// TestHubAloneSendsNothing: without a scheduler, an agent's stream ends without a notice of its pods or
+// placeholders, whenever they came.
+func TestHubAloneSendsNothing(t *testing.T) {
+	beds := &testbeds{}
+	beds.name("bed", nil, podUID(1), podUID(3))
+	c := newCluster(t, setup{nodes: 1, noScheduler: true, options: plugin.HubOptions{Testbeds: beds}, objects: []runtime.Object{
+		newPod(1, onNode(nodeName(0))), newPod(2, onNode(nodeName(0))),
+	}})
+	c.eventually("the room is held", func() bool { return c.state(nodeName(0)).Held == 1 })
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 3})
+	c.create(newPod(3, onNode(nodeName(0))), newPod(4, onNode(nodeName(0))))
+	c.eventually("more room is held", func() bool { return c.state(nodeName(0)).Held == 2 })
+	c.stop()
+	if notice, err := s.Recv(); err == nil {
+		t.Errorf("got %v", notice)
+	}
+}
+
 // TestPlaceholdersOfASlowReader: however often they change, the newest set replaces unsent ones, and
 // the stream continues.
 func TestPlaceholdersOfASlowReader(t *testing.T) {

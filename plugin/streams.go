@@ -84,6 +84,9 @@ func (s *signalServer) Publish(stream publishStream) error {
 		return err
 	}
 	sub := newSubscriber(stream, agent.Node, s.hub.tasks.Go)
+	if s.hub.silent {
+		sub.notices.close()
+	}
 	sub.admit = sync.OnceFunc(func() {
 		known()
 		transport.Admit(ctx)

@@ -18,13 +18,13 @@ const (
 	Unmeasured
 	// HasRoom: the node is not too full.
 	HasRoom
-	// LeftAlone: three evictions did not help.
+	// LeftAlone: evictions did not help, and the node would have to lose more than three pods.
 	LeftAlone
 	// NotSustained: it is too full, but not for long enough.
 	NotSustained
 	// NoContention: no task waited for a core and memory was not under pressure.
 	NoContention
-	// Paused: a pod was evicted from the node less than an interval ago.
+	// Paused: an eviction from the node was tried less than an interval ago, or a pod of it is terminating.
 	Paused
 	// ClusterLimit: MaxPerCycle pods were evicted in the last interval.
 	ClusterLimit
@@ -33,7 +33,7 @@ const (
 
 	// The reasons of pods. Evict, for the pod that goes first, is one too.
 
-	// NotEvictable: the caller forbids it.
+	// NotEvictable: the caller forbids it, or its eviction failed less than five minutes ago.
 	NotEvictable
 	// TooYoung: it does not run, or not for MinAge.
 	TooYoung

@@ -24,9 +24,11 @@
 //
 // # Limits
 //
-// A node loses at most one pod in an Interval, the cluster MaxPerCycle; nodes that lost fewest come first. A node that is still
-// overcommitted after three evictions is left alone for an hour: pods that can move do not make its
-// load. Sets of more pods than are left of the three are not begun.
+// A node loses at most one pod in an Interval, and none while another one of it is terminating; the
+// cluster loses at most MaxPerCycle. Nodes that lost fewest come first. A node that is still overcommitted
+// after three evictions, or after fewer if more are needed than are left of the three, is left alone for
+// an hour: pods that can move do not make its load. An eviction that failed pauses its node for an
+// Interval and its pod for five minutes.
 //
 // Everything is a function of the arguments and of the calls before; nothing reads a clock. Inputs
 // are never modified. Types that do not mention concurrent use are plain values.

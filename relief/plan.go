@@ -2,6 +2,7 @@ package relief
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -11,7 +12,7 @@ import (
 
 // Plan takes in what all nodes measure now and returns a decision for each, in their order. At most
 // one pod of a node is to be evicted. The caller passes each Decision that it carried out to
-// [Planner.Evicted]; those it did not, such as in a dry run, come again.
+// [Planner.Evicted], and each that failed to [Planner.Failed]; others, such as in a dry run, come again.
 //
 // Plan is called every ten seconds or so, with times that do not go back. Names of nodes are unique.
 // Allowed reports whether a pod may run on a node by its selectors, affinities, tolerations and
@@ -59,9 +60,26 @@ func (p *Planner) Evicted(now time.Time, d Decision) {
 		return
 	}
 	h.evictions++
-	h.evicted = now
+	h.tried, h.leaving = now, []reserve.PodKey{d.Pod.Key}
 	p.recent = append(p.recent, now)
-	p.reserved = append(p.reserved, reservation{d.Pod.Key, d.Pod.Owner, d.Target, d.Pod.Demand, now})
+	p.reserved = append(p.reserved, reservation{d.Pod.Owner, d.Target, d.Pod.Demand, now, p.bound})
+}
+
+// Failed notes that the eviction of a decision was refused. The pod is not tried again for five minutes,
+// and no pod of the node for an Interval.
+func (p *Planner) Failed(now time.Time, d Decision) {
+	h := p.nodes[d.Node]
+	if d.Reason != Evict || h == nil {
+		return
+	}
+	h.tried = now
+	p.failed[d.Pod.Key] = now
+}
+
+// IsTooFull reports whether a node's room is below −Tolerance typical pods or a channel is full, whether
+// that is current or not. Pods of other nodes are never evicted.
+func (p *Planner) IsTooFull(n *Node) bool {
+	return n.Signal.Saturated || p.room(n) < -p.options.Tolerance
 }
 
 // room returns what a node measures of itself, without what is on its way, in typical pods.
@@ -84,7 +102,7 @@ func (p *Planner) observe(now time.Time, n *Node) Reason {
 	case !n.IsMeasured:
 		h.since = time.Time{}
 		return Unmeasured
-	case !n.Signal.Saturated && !(p.room(n) < -p.options.Tolerance):
+	case !p.IsTooFull(n):
 		h.since, h.evictions = time.Time{}, 0
 		return HasRoom
 	case h.since.IsZero() || gap > p.options.Interval:
@@ -100,20 +118,27 @@ func (p *Planner) observe(now time.Time, n *Node) Reason {
 		return NotSustained
 	case h.contended.IsZero() || now.Sub(h.contended) > p.options.Sustained:
 		return NoContention
-	case now.Sub(h.evicted) < p.options.Interval:
+	case now.Sub(h.tried) < p.options.Interval || slices.ContainsFunc(n.Pods, func(pod Pod) bool { return pod.Terminating || slices.Contains(h.leaving, pod.Key) }):
 		return Paused
 	case h.evictions >= maxEvictions:
-		h.until, h.evictions = now.Add(leftAlone), 0
+		h.exhausted(now)
 		return LeftAlone
 	}
 	return Evict
 }
 
+// exhausted leaves the node alone for a while.
+func (h *history) exhausted(now time.Time) { h.until, h.evictions = now.Add(leftAlone), 0 }
+
 // forget drops what has passed: nodes that are gone, and reservations whose replacement is there.
 func (p *Planner) forget(now time.Time, nodes []Node) {
 	names := make(map[string]bool, len(nodes))
+	p.bound = make(map[reserve.PodKey]bool, len(p.bound))
 	for i := range nodes {
 		names[nodes[i].Name] = true
+		for j := range nodes[i].Pods {
+			p.bound[nodes[i].Pods[j].Key] = true
+		}
 		p.findReplacements(&nodes[i])
 	}
 	for name := range p.nodes {
@@ -123,11 +148,11 @@ func (p *Planner) forget(now time.Time, nodes []Node) {
 	}
 	p.recent = slices.DeleteFunc(p.recent, func(at time.Time) bool { return now.Sub(at) >= p.options.Interval })
 	p.reserved = slices.DeleteFunc(p.reserved, func(r reservation) bool { return now.Sub(r.at) >= reservedFor })
-	for key, at := range p.moved {
-		if now.Sub(at) >= movedFor {
-			delete(p.moved, key)
-		}
+	expire := func(keys map[reserve.PodKey]time.Time, after time.Duration) {
+		maps.DeleteFunc(keys, func(_ reserve.PodKey, at time.Time) bool { return now.Sub(at) >= after })
 	}
+	expire(p.moved, movedFor)
+	expire(p.failed, failedFor)
 }
 
 // findReplacements ends the reservations for which a new pod of the owner is on the node.
@@ -138,7 +163,7 @@ func (p *Planner) findReplacements(n *Node) {
 			continue
 		}
 		at := slices.IndexFunc(p.reserved, func(r reservation) bool {
-			return r.owner == pod.Owner && r.pod != pod.Key && !pod.Created.Before(r.at)
+			return r.owner == pod.Owner && !r.bound[pod.Key] && pod.Created.After(r.at.Add(-skew))
 		})
 		if at >= 0 {
 			p.moved[pod.Key] = p.reserved[at].at

@@ -65,6 +65,10 @@ const (
 	reservedFor = 2 * time.Minute
 	// movedFor is for how long the replacement of an evicted pod is not evicted.
 	movedFor = 10 * time.Minute
+	// failedFor is for how long a pod whose eviction failed is not tried again.
+	failedFor = 5 * time.Minute
+	// skew is by how much the API server's clock may be behind the caller's.
+	skew = 30 * time.Second
 )
 
 // Node is what is known of a node when a plan is made.
@@ -88,6 +92,8 @@ type Pod struct {
 	Owner string
 	// Created is when the API made it, Running since when all its containers run, zero if they do not.
 	Created, Running time.Time
+	// Terminating reports whether it is being deleted. Until it is gone, no other pod of the node is evicted.
+	Terminating bool
 	// Evictable reports whether it may be evicted for all that the caller knows: by its disruption
 	// budget, its priority, its owner.
 	Evictable bool
@@ -105,8 +111,11 @@ type Planner struct {
 	// recent are the times of the evictions in the last Interval.
 	recent   []time.Time
 	reserved []reservation
-	// moved are the replacements of evicted pods, and when those were evicted.
-	moved map[reserve.PodKey]time.Time
+	// moved are the replacements of evicted pods, and when those were evicted; failed are the pods whose
+	// eviction failed, and when.
+	moved, failed map[reserve.PodKey]time.Time
+	// bound are the pods on nodes at the last Plan. A map is not changed once it is made.
+	bound map[reserve.PodKey]bool
 }
 
 // history is what the planner keeps of a node.
@@ -114,20 +123,23 @@ type history struct {
 	// since is from when the node has been too full without a break, zero if it is not; contended is
 	// when tasks last waited in that time, seen the last call.
 	since, contended, seen time.Time
-	// evictions are those since then, evicted is the time of the last.
+	// evictions are those since then; tried is the time of the last, also of one that failed, and leaving the
+	// pod of the last that did not, none at first.
 	evictions int
-	evicted   time.Time
+	tried     time.Time
+	leaving   []reserve.PodKey
 	// until is when the node is looked at again.
 	until time.Time
 }
 
 // reservation is room that is kept for the replacement of an evicted pod.
 type reservation struct {
-	pod    reserve.PodKey
 	owner  string
 	node   string
 	demand reserve.Demand
 	at     time.Time
+	// bound are the pods that were on nodes then: none of them is the replacement.
+	bound map[reserve.PodKey]bool
 }
 
 // NewPlanner returns a planner that has seen nothing, or the error of Options.Validate.
@@ -135,5 +147,5 @@ func NewPlanner(o Options) (*Planner, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return &Planner{options: o, nodes: map[string]*history{}, moved: map[reserve.PodKey]time.Time{}}, nil
+	return &Planner{options: o, nodes: map[string]*history{}, moved: map[reserve.PodKey]time.Time{}, failed: map[reserve.PodKey]time.Time{}}, nil
 }

@@ -263,6 +263,7 @@ func TestPlanClusterLimit(t *testing.T) {
 	decisions := c.plan()
 	c.planner.Evicted(c.now, decisions[0])
 	c.planner.Evicted(c.now, decisions[1])
+	c.nodes[0].Pods, c.nodes[1].Pods = []relief.Pod{pod(4)}, []relief.Pod{pod(5)}
 	c.now = c.now.Add(50 * time.Second)
 	if diff := cmp.Diff([]relief.Reason{relief.Paused, relief.Paused, relief.ClusterLimit}, reasons()); diff != "" {
 		t.Error(diff)
@@ -542,5 +543,101 @@ func TestReasonString(t *testing.T) {
 	}
 	if got := relief.Reason(200).String(); got != "reason 200" {
 		t.Error(got)
+	}
+}
+
+// No pod follows while another one of the node is terminating, or was evicted and is still there, and
+// waiting uses up none of the three evictions.
+func TestPlanWaitsForTheEnd(t *testing.T) {
+	c := newCluster(t, nil)
+	c.nodes[0].Pods = []relief.Pod{pod(0), pod(2), pod(3), pod(4)}
+	c.pass(20 * time.Minute)
+	if got := c.plan()[0].Reason; got != relief.Paused {
+		t.Fatalf("evicted and there: %v", got)
+	}
+	c.nodes[0].Pods[0].Terminating = true
+	c.pass(20 * time.Minute)
+	if got := c.plan()[0].Reason; got != relief.Paused {
+		t.Fatalf("terminating: %v", got)
+	}
+	for want := 2; want <= 3; want++ {
+		c.nodes[0].Pods = c.nodes[0].Pods[1:]
+		c.until(relief.Evict)
+		if d := c.plan()[0]; d.Pod.Key != reserve.PodKey(want) {
+			t.Errorf("pod %d, want %d", d.Pod.Key, want)
+		}
+		c.pass(0)
+	}
+}
+
+// An eviction that failed pauses the node for an interval and its pod for five minutes, and counts for
+// nothing else.
+func TestPlanFailed(t *testing.T) {
+	c := newCluster(t, func(o *relief.Options) { o.MaxPerCycle = 1 })
+	c.until(relief.Evict)
+	failed := c.now
+	c.planner.Failed(c.now, c.plan()[0])
+	got := map[reserve.PodKey]time.Duration{}
+	for ; c.now.Sub(failed) < 10*time.Minute; c.now = c.now.Add(step) {
+		d := c.plan()[0]
+		if _, known := got[d.Pod.Key]; d.Reason == relief.Evict && !known {
+			got[d.Pod.Key] = c.now.Sub(failed)
+		}
+	}
+	if diff := cmp.Diff(map[reserve.PodKey]time.Duration{2: time.Minute, 1: 5 * time.Minute}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A node that needs more evictions than are left of the three is left alone.
+func TestPlanExhausted(t *testing.T) {
+	c := newCluster(t, nil)
+	c.nodes[0].Pods = []relief.Pod{pod(1), pod(2), pod(3), pod(4), pod(5)}
+	c.until(relief.Evict)
+	c.pass(0)
+	c.nodes[0].Pods, c.nodes[0].Signal.Avail = c.nodes[0].Pods[1:], -2.5
+	c.until(relief.LeftAlone)
+	at := c.now
+	d := c.plan()[0]
+	if !d.Until.Equal(at.Add(time.Hour)) || d.Reason != relief.LeftAlone {
+		t.Errorf("%v until %v, want an hour from %v", d.Reason, d.Until, at)
+	}
+	c.until(relief.Evict)
+	if !c.now.Equal(d.Until) {
+		t.Errorf("next at %v, want %v", c.now, d.Until)
+	}
+}
+
+// A replacement is recognised if the API server's clock is behind by up to half a minute. Pods that were
+// on nodes before are none.
+func TestPlanSkew(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		behind time.Duration
+		before bool
+		want   relief.Reason
+	}{
+		{"behind", 29 * time.Second, false, relief.Moved},
+		{"far behind", 31 * time.Second, false, relief.Next},
+		{"there before", 29 * time.Second, true, relief.Next},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCluster(t, func(o *relief.Options) { o.MinAge = 0 })
+			c.until(relief.Evict)
+			other := with(pod(9), func(p *relief.Pod) { p.Owner, p.Created = "owner-1", c.now.Add(-tt.behind) })
+			if tt.before {
+				c.nodes = append(c.nodes, full("other", 0, other))
+			}
+			c.pass(0)
+			c.nodes[0].Pods = []relief.Pod{other, pod(2)}
+			c.nodes[0].Signal.Avail = -2
+			c.now = c.now.Add(time.Minute - step)
+			c.plan()
+			c.now = c.now.Add(step)
+			d := c.plan()[0]
+			if got := d.Pods[0].Reason; got != tt.want && !(tt.want == relief.Next && got == relief.Evict) {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
 	}
 }

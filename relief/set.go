@@ -41,7 +41,13 @@ func (p *Planner) choose(now time.Time, n *Node, nodes []Node, views []reserve.V
 		return cmp.Or(compareRank(x, y), cmp.Compare(b.size, a.size), y.Running.Compare(x.Running), cmp.Compare(x.Key, y.Key))
 	})
 	sameRank := func(i, j int) bool { return compareRank(&n.Pods[candidates[i].pod], &n.Pods[candidates[j].pod]) == 0 }
-	set := smallest(candidates, sameRank, maxEvictions-p.nodes[n.Name].evictions, math.Max(-d.Room, p.options.Tolerance))
+	h, needed := p.nodes[n.Name], math.Max(-d.Room, p.options.Tolerance)
+	set := smallest(candidates, sameRank, maxEvictions-h.evictions, needed)
+	if set == nil && h.evictions > 0 && smallest(candidates, sameRank, maxEvictions, needed) != nil {
+		h.exhausted(now)
+		d.Reason, d.Until, d.Pods = LeftAlone, h.until, nil
+		return
+	}
 	if set == nil {
 		d.Reason = NoSet
 		return
@@ -57,8 +63,9 @@ func (p *Planner) choose(now time.Time, n *Node, nodes []Node, views []reserve.V
 // judge returns NotNeeded for a pod that may be evicted if a node has room for it.
 func (p *Planner) judge(now time.Time, pod *Pod) Reason {
 	_, moved := p.moved[pod.Key]
+	_, failed := p.failed[pod.Key]
 	switch {
-	case !pod.Evictable:
+	case !pod.Evictable || pod.Terminating || failed:
 		return NotEvictable
 	case pod.Running.IsZero() || now.Sub(pod.Running) < p.options.MinAge:
 		return TooYoung

@@ -6,7 +6,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/descheduler/pkg/api"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/relief"
 )
 
@@ -69,6 +71,26 @@ func validate(object runtime.Object) error {
 	}
 	_, err := args.options()
 	return err
+}
+
+// validatePolicy returns a *field.Error if more than one profile enables the plugin, which would each
+// evict without knowing of the other's reservations.
+func validatePolicy(policy *api.DeschedulerPolicy) error {
+	enabled := 0
+	for i, profile := range policy.Profiles {
+		for _, name := range profile.Plugins.Balance.Enabled {
+			if name != ReliefPlugin {
+				continue
+			}
+			if enabled++; enabled > 1 {
+				return &field.Error{
+					Package: "descheduler", Field: fmt.Sprintf("profiles[%d].plugins.balance.enabled", i), Value: name,
+					Err: fmt.Errorf("%w: must be enabled once", ErrInvalid),
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // defaultPolicy also protects pods with a persistent volume, which may tie them to their node.

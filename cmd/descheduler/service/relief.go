@@ -3,12 +3,13 @@ package service
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/klog/v2"
@@ -16,7 +17,6 @@ import (
 	nodeutil "sigs.k8s.io/descheduler/pkg/descheduler/node"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
-	"sigs.k8s.io/descheduler/pkg/utils"
 
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -29,7 +29,7 @@ const (
 	NodeOvercommitted       = "NodeOvercommitted"
 	NodeStaysOvercommitted  = "NodeStaysOvercommitted"
 	leftAloneAction         = "LeftAlone"
-	leftAloneNote           = "its room is %.1f typical pods after three evictions: pods that can move do not make its load; it is left alone until %s"
+	leftAloneNote           = "its room is %.1f typical pods, and evictions do not help: pods that can move do not make its load; it is left alone until %s"
 	evicting, wouldEvict    = "Evicted pod", "Would evict pod"
 	notEvicted, notRelieved = "Pod not evicted", "Overcommitted node not relieved"
 )
@@ -40,9 +40,10 @@ type reliever struct {
 	handle  frameworktypes.Handle
 	planner *relief.Planner
 	budgets policylisters.PodDisruptionBudgetLister
-	// logged is what was last logged about each node.
-	logged map[string]outcome
-	last   time.Time
+	// logged is what was last logged about each node, announced the Until of its last event.
+	logged    map[string]outcome
+	announced map[string]time.Time
+	start     time.Time
 }
 
 // outcome is what a decision comes to. Equal ones are logged once.
@@ -70,7 +71,7 @@ func newReliever(d *Descheduler, object runtime.Object, handle frameworktypes.Ha
 	}
 	return &reliever{
 		service: d, handle: handle, planner: planner, budgets: handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
-		logged: make(map[string]outcome),
+		logged: make(map[string]outcome), announced: make(map[string]time.Time), start: time.Now(),
 	}, nil
 }
 
@@ -88,14 +89,18 @@ func (r *reliever) Balance(ctx context.Context, nodes []*v1.Node) *frameworktype
 		byName[n.Name] = n
 	}
 	pods := make(map[reserve.PodKey]*v1.Pod)
-	measured := r.service.hub.MeasuredNodes()
-	known := make([]relief.Node, len(measured))
+	measured, budgets := r.service.hub.MeasuredNodes(), sync.OnceValue(r.listBudgets)
+	known, names := make([]relief.Node, len(measured)), make(map[string]bool, len(measured))
 	for i := range measured {
+		m := &measured[i]
 		var err error
-		if known[i], err = r.node(&measured[i], byName[measured[i].Name], pods); err != nil {
+		if known[i], err = r.node(m, byName[m.Name], pods, budgets); err != nil {
 			return &frameworktypes.Status{Err: err}
 		}
+		names[m.Name] = true
 	}
+	maps.DeleteFunc(r.logged, func(name string, _ outcome) bool { return !names[name] })
+	maps.DeleteFunc(r.announced, func(name string, _ time.Time) bool { return !names[name] })
 	now := r.now()
 	decisions := r.planner.Plan(now, known, func(pod *relief.Pod, node string) bool {
 		n := byName[node]
@@ -108,70 +113,42 @@ func (r *reliever) Balance(ctx context.Context, nodes []*v1.Node) *frameworktype
 }
 
 // now returns the time in whole seconds, as the API has pods' creation, which the planner compares with
-// the time of an eviction. It does not go back if the clock does.
+// the time of an eviction. It passes evenly even if the clock is set.
 func (r *reliever) now() time.Time {
-	if now := time.Now().Truncate(time.Second); now.After(r.last) {
-		r.last = now
-	}
-	return r.last
+	return r.start.Add(time.Since(r.start)).Truncate(time.Second)
 }
 
 // node returns a node as the planner takes it, and adds the pods that it may evict to pods. Object is
 // nil for a node that is not to be looked at.
-func (r *reliever) node(m *plugin.MeasuredNode, object *v1.Node, pods map[reserve.PodKey]*v1.Pod) (relief.Node, error) {
+func (r *reliever) node(m *plugin.MeasuredNode, object *v1.Node, pods map[reserve.PodKey]*v1.Pod, budgets func() budgets) (relief.Node, error) {
 	n := relief.Node{Name: m.Name, IsMeasured: m.IsMeasured && object != nil, Signal: m.Signal, Flight: m.Flight, TasksWait: m.TasksWait}
 	if object != nil {
 		n.MemoryPressure = hasMemoryPressure(object)
 	}
-	bound, err := podutil.ListPodsOnANode(m.Name, r.handle.GetPodsAssignedToNodeFunc(), nil)
+	bound, err := podutil.ListPodsOnANode(m.Name, r.handle.GetPodsAssignedToNodeFunc(), func(pod *v1.Pod) bool {
+		return pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed
+	})
 	if err != nil {
 		return n, fmt.Errorf("descheduler: pods of %s: %w", m.Name, err)
 	}
+	// The pods of other nodes need not be judged.
+	isFull := m.Refuses && n.IsMeasured && r.planner.IsTooFull(&n)
 	for _, pod := range bound {
 		key := reserve.KeyOf(string(pod.UID))
 		p := relief.Pod{
 			Key: key, Created: pod.CreationTimestamp.Time, Running: runningSince(pod), Priority: priority(pod), DeletionCost: deletionCost(pod),
-			Demand: r.service.hub.Demand(pod),
+			Demand: r.service.hub.Demand(pod), Terminating: pod.DeletionTimestamp != nil,
 		}
 		if owner := metav1.GetControllerOf(pod); owner != nil {
 			p.Owner = string(owner.UID)
 		}
-		// A node that is overcommitted refuses typical pods, so that the others' need not be judged.
-		if m.Refuses && n.IsMeasured {
+		if isFull {
 			pods[key] = pod
-			p.Evictable = r.isEvictable(pod)
+			p.Evictable = r.isEvictable(pod, budgets)
 		}
 		n.Pods = append(n.Pods, p)
 	}
 	return n, nil
-}
-
-// isEvictable reports whether a pod may be evicted: by the evictor, which has the policy's say, because
-// something makes another in its place elsewhere, and by its disruption budgets.
-func (r *reliever) isEvictable(pod *v1.Pod) bool {
-	owner := metav1.GetControllerOf(pod)
-	if owner == nil || utils.IsDaemonsetPod(pod.OwnerReferences) || utils.IsMirrorPod(pod) || utils.IsStaticPod(pod) ||
-		utils.IsPodTerminating(pod) || r.service.hub.Placeholder(pod.UID) {
-		return false
-	}
-	e := r.handle.Evictor()
-	return e.Filter(pod) && r.isWithinBudget(pod) && e.PreEvictionFilter(pod)
-}
-
-// isWithinBudget reports whether all disruption budgets of a pod allow one more. The API server refuses
-// the eviction otherwise; a pod that it will refuse must not be chosen.
-func (r *reliever) isWithinBudget(pod *v1.Pod) bool {
-	budgets, err := r.budgets.PodDisruptionBudgets(pod.Namespace).List(labels.Everything())
-	if err != nil {
-		return false
-	}
-	for _, b := range budgets {
-		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil || selector.Matches(labels.Set(pod.Labels)) && b.Status.DisruptionsAllowed < 1 {
-			return false
-		}
-	}
-	return true
 }
 
 // carryOut evicts the pod of a decision, or logs why it is not. An outcome that lasts is logged once.
@@ -186,6 +163,7 @@ func (r *reliever) carryOut(ctx context.Context, now time.Time, d relief.Decisio
 		err := r.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: ReliefPlugin, Reason: NodeOvercommitted})
 		switch {
 		case err != nil:
+			r.planner.Failed(now, d)
 			log.Error(err, notEvicted)
 		case !r.service.config.DryRun:
 			r.planner.Evicted(now, d)
@@ -196,9 +174,10 @@ func (r *reliever) carryOut(ctx context.Context, now time.Time, d relief.Decisio
 	case relief.LeftAlone:
 		if !repeated {
 			log.Info(notRelieved, "reason", d.Reason, "until", d.Until)
-			if r.service.recorder != nil && node != nil {
-				r.service.recorder.Eventf(node, nil, v1.EventTypeWarning, NodeStaysOvercommitted, leftAloneAction, leftAloneNote, d.Room, d.Until.UTC().Format(time.RFC3339))
-			}
+		}
+		if r.service.recorder != nil && node != nil && !r.announced[d.Node].Equal(d.Until) {
+			r.announced[d.Node] = d.Until
+			r.service.recorder.Eventf(node, nil, v1.EventTypeWarning, NodeStaysOvercommitted, leftAloneAction, leftAloneNote, d.Room, d.Until.UTC().Format(time.RFC3339))
 		}
 	case relief.NoContention, relief.ClusterLimit, relief.NoSet:
 		if !repeated {

@@ -95,11 +95,11 @@ func (d *Descheduler) Hub() *plugin.Hub { return d.hub }
 func (d *Descheduler) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer d.wait(cancel)
+	client, err := kubernetes.NewForConfig(d.rest)
+	if err != nil {
+		return fmt.Errorf("descheduler: client: %w", err)
+	}
 	if !d.config.DryRun {
-		client, err := kubernetes.NewForConfig(d.rest)
-		if err != nil {
-			return fmt.Errorf("descheduler: client for events: %w", err)
-		}
 		broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
 		if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 			return fmt.Errorf("descheduler: record events: %w", err)
@@ -124,11 +124,23 @@ func (d *Descheduler) Run(ctx context.Context) error {
 		watch.DefaultChanSize = 100_000
 	}
 	d.register()
-	if err := descheduler.Run(ctx, server); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("descheduler: %w", err)
+	policy, err := descheduler.LoadPolicyConfig(server.PolicyConfigFile, client, pluginregistry.PluginRegistry)
+	if err == nil {
+		err = validatePolicy(policy)
 	}
-	return nil
+	if err == nil {
+		err = descheduler.Run(ctx, server)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err == nil: // as where the API server has no evictions
+		err = errEnded
+	}
+	return fmt.Errorf("descheduler: %w", err)
 }
+
+var errEnded = errors.New("ended by itself: does the API server have evictions?")
 
 // register makes the plugin known to the descheduler, beside upstream's.
 func (d *Descheduler) register() {

@@ -2,6 +2,9 @@ package service_test
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/descheduler/service"
@@ -61,6 +66,48 @@ func TestPolicyIsStrict(t *testing.T) {
 				t.Errorf("error %v, want a word on %q", err, c.says)
 			}
 		})
+	}
+}
+
+// Two plugins would not know of each other's reservations.
+func TestPolicyHasOneRelief(t *testing.T) {
+	plugintest.EmptyTemp(t)
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	profile := "{name: %s, plugins: {balance: {enabled: [SpazioRelief]}}, pluginConfig: [{name: SpazioRelief, args: {}}]}"
+	text := fmt.Sprintf("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: ["+profile+", "+profile+"]\n", "a", "b")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := service.New(service.Config{Kubeconfig: transporttest.Unreachable(t), PolicyFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused *field.Error
+	if err := d.Run(t.Context()); !errors.As(err, &refused) || refused.Field != "profiles[1].plugins.balance.enabled" || !errors.Is(err, service.ErrInvalid) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// An API server without evictions, with which upstream's loop ends at once.
+func TestRunEnds(t *testing.T) {
+	plugintest.EmptyTemp(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("{}"))
+	}))
+	defer server.Close()
+	config := api.NewConfig()
+	config.Clusters["c"], config.Contexts["c"], config.CurrentContext = &api.Cluster{Server: server.URL}, &api.Context{Cluster: "c"}, "c"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	d, err := service.New(service.Config{Kubeconfig: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "ended by itself") {
+		t.Errorf("error %v", err)
 	}
 }
 

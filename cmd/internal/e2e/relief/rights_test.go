@@ -21,7 +21,8 @@ const account = "spazio-descheduler"
 
 // TestEachRightWithheld: the descheduler runs with the chart's rights. Without any one of them the log
 // names what it may not do. Those of optional parts are left out: the review of tokens and profiles,
-// which all receivers of reports have, and the class that a policy's threshold names.
+// which all receivers of reports have, the class that a policy's threshold names,
+// and the events that are repeated.
 func TestEachRightWithheld(t *testing.T) {
 	r := newRig(t, 2, 8)
 	role := install(t, r)
@@ -44,7 +45,7 @@ func TestEachRightWithheld(t *testing.T) {
 		}
 		for _, resource := range rule.Resources {
 			for _, verb := range rule.Verbs {
-				if verb == "get" {
+				if verb == "get" || verb == "patch" {
 					continue
 				}
 				t.Run(verb+" "+resource, func(t *testing.T) { withhold(t, r, as, kubeconfig, role, rule.APIGroups[0], resource, verb) })
