@@ -24,19 +24,29 @@ import (
 // roleVariable makes the test binary act as another program.
 const roleVariable = "SPAZIO_CHILDREN_TEST"
 
+// The programs that the test binary acts as.
+const (
+	withoutInit = "without-init" // does not call Init
+	asParent    = "parent"
+)
+
 // The test binary is its own child, and the parent of others that the tests kill.
 func TestMain(m *testing.M) {
-	if os.Getenv(roleVariable) == "without-init" { // a program that does not call Init
+	role := os.Getenv(roleVariable)
+	if role == withoutInit {
 		if _, err := children.NewGroup(); errors.Is(err, children.ErrNoInit) {
 			os.Exit(0)
 		}
 		os.Exit(1)
 	}
 	children.Init(map[string]children.Role{"echo": echo, "fail": fail, "burn": burn, "unresponsive": unresponsive, "tidy": tidy})
-	if os.Getenv(roleVariable) == "parent" {
+	switch role {
+	case "":
+		os.Exit(m.Run())
+	case asParent:
 		parent()
 	}
-	os.Exit(m.Run())
+	os.Exit(2) // or a role that no one knows would run these tests again, and they their children, without end
 }
 
 // echo prints its CPUs, then its input.
@@ -132,7 +142,7 @@ func line(t *testing.T, p *children.Process) string {
 
 func TestNewGroupWantsInit(t *testing.T) {
 	program := exec.Command(os.Args[0])
-	program.Env = append(os.Environ(), roleVariable+"=forgetful")
+	program.Env = append(os.Environ(), roleVariable+"="+withoutInit)
 	if out, err := program.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -240,7 +250,7 @@ func TestStopKillsUnresponsiveChildren(t *testing.T) {
 func TestParentKilled(t *testing.T) {
 	temp := t.TempDir()
 	program := exec.Command(os.Args[0])
-	program.Env = append(os.Environ(), roleVariable+"=parent", "TMPDIR="+temp)
+	program.Env = append(os.Environ(), roleVariable+"="+asParent, "TMPDIR="+temp)
 	out, err := program.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
