@@ -635,7 +635,7 @@ func TestPlanSkew(t *testing.T) {
 			c.plan()
 			c.now = c.now.Add(step)
 			d := c.plan()[0]
-			if got := d.Pods[0].Reason; got != tt.want && !(tt.want == relief.Next && got == relief.Evict) {
+			if got := d.Pods[0].Reason; got != tt.want && (tt.want != relief.Next || got != relief.Evict) {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
 		})
