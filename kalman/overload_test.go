@@ -179,9 +179,9 @@ func TestFullRaisesTheCost(t *testing.T) {
 	}
 }
 
-// TestContendedNeedsPatience: if the estimate says that the channel is full, a reading in its upper
+// TestContendedNeedsManyReadings: if the estimate says that the channel is full, a reading in its upper
 // half is accepted after sixty in a row, one in its lower half at once.
-func TestContendedNeedsPatience(t *testing.T) {
+func TestContendedNeedsManyReadings(t *testing.T) {
 	c := kalman.Config{Prior: .25}
 	var s kalman.State
 	for i := range 40 {

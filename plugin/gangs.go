@@ -36,8 +36,8 @@ func (w *waiting) hold(n *node, v *view, pod types.UID) {
 	t.pods[pod] = struct{}{}
 }
 
-// letGo ends hold for a pod.
-func (w *waiting) letGo(n *node, pod types.UID) {
+// unhold ends hold for a pod, and wakes pods if the node has changed meanwhile.
+func (w *waiting) unhold(n *node, pod types.UID) {
 	w.lock()
 	defer w.unlock()
 	t := w.tentative[n]
@@ -70,7 +70,7 @@ func (p *spazio) unreserveTentative(state fwk.CycleState, pod *v1.Pod, name stri
 		h.refresh(name)
 	}
 	if n != nil {
-		h.waiting.letGo(n, pod.UID)
+		h.waiting.unhold(n, pod.UID)
 	}
 	if c, err := p.cycle(state); err == nil && c.admittedOverdue {
 		h.waiting.failed(pod) // the place is free again and would wake it

@@ -45,8 +45,8 @@ func (c *cluster) try(gang []*v1.Pod) (fit []member) {
 }
 
 // TestGangIsTriedAsAWhole: what a gang reserves while it is tried counts for its other pods and for
-// nothing else. It is taken back without a trace, and wakes none of the gang again; a genuine rise
-// does. What fits is then reserved, whatever a report says that comes in between.
+// nothing else. It is taken back without a trace, and wakes none of the gang again; more room
+// does. What fits is then reserved, even if a report in between shows less room.
 func TestGangIsTriedAsAWhole(t *testing.T) {
 	const reserved, ages = `spazio_profile_pods_total{source="off"}`, "spazio_signal_age_seconds_count"
 	setup, _ := still(3)

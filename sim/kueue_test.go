@@ -21,7 +21,7 @@ func requesting(cores ...float64) []sim.Pod {
 	return pods
 }
 
-// One node of four cores: the first two fill the quota but for a core. The third wants two and
+// One node of four cores: the first two leave one core of the quota. The third wants two and
 // waits, and the fourth passes it.
 func TestKueueIsBestEffort(t *testing.T) {
 	r := run(t, sim.Config{Nodes: 1, Scheduler: sim.Kueue{}, Seed: 1}, requesting(2, 1, 2, 1, 1))

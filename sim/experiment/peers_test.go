@@ -71,7 +71,7 @@ func scenarios() map[string]scenario {
 		"swapped": {sim.Config{Background: background([]float64{4, 0}, []float64{0, 4}, 1000)}, append(pair, fewPods(20, 1150)...), 2},
 		// Half of the first node is requested, and not used.
 		"requested": {sim.Config{}, append([]sim.Pod{requested}, fewPods(20, 200)...), 1},
-		// Half of the first node is requested, and more of it is used by what nobody declared.
+		// Half of the first node is requested, and more of it is used by pods without requests.
 		"loaded": {sim.Config{Background: background([]float64{2.4}, []float64{0}, 1)}, append([]sim.Pod{requested}, fewPods(20, 1150)...), 1},
 		// The pod on the first node may use more than the node has, and both use nothing.
 		"limited": {sim.Config{}, append(limited, fewPods(20, 200)...), 2},

@@ -217,7 +217,7 @@ func TestStagesRefused(t *testing.T) {
 	}
 }
 
-// A server answers as many requests a second as it was last told, and what it takes is theirs.
+// A server answers requests at the rate that was set last, and its CPU time is theirs.
 func TestSetRate(t *testing.T) {
 	m := newModel(t, quiet(4))
 	bind(t, m, node.Pod{ID: 1, Server: node.Server{Work: .01}})

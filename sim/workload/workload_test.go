@@ -84,7 +84,7 @@ func TestMixed(t *testing.T) {
 
 var machine = baseline.Resources{CPU: 4, Memory: 1000}
 
-// Right is each pod's own need, P98 that of the owner's pods but for one in fifty, Mean that of all; none
+// Right is each pod's own need, P98 the 98th percentile of its owner's pods, Mean the mean of all; none
 // asks for more than a node has, and servers are left alone.
 func TestDeclareNeeds(t *testing.T) {
 	server := sim.Pod{On: 1, Server: node.Server{Rate: 1, Work: 1}}

@@ -195,7 +195,7 @@ func recordOn(t *testing.T, objects []*unstructured.Unstructured) {
 		err = os.MkdirAll(dir, 0o777)
 	}
 	if err == nil {
-		err = os.Chmod(dir, 0o777) // the agent runs as the user nobody
+		err = os.Chmod(dir, 0o777) // the agent runs as user 65532
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ const (
 
 // A reported workload is built to take what is known: a server by its rate of requests, each
 // serviceTime of the CPU; a job by its CPU time, after which it sleeps for reportSleep; any other
-// nothing but its memory.
+// holds memory and uses no CPU.
 type reported struct {
 	kind, name  string
 	scheduler   string

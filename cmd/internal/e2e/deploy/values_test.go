@@ -108,7 +108,7 @@ func TestSchemaOfArguments(t *testing.T) {
 	}
 }
 
-// valuesSchema is as much of the values' schema as says which of them are enumerated.
+// valuesSchema is the part of the values' schema that lists enumerated values.
 type valuesSchema struct {
 	Properties    map[string]valuesSchema
 	Enum          []any

@@ -43,8 +43,8 @@ import (
 const (
 	system         = "spazio-system"
 	programAccount = "system:serviceaccount:spazio-system:spazio-testbed"
-	// driver has the role of an external scheduler in its rig's namespace, viewer that of a viewer, and
-	// nobody none.
+	// driver has the role of an external scheduler in its rig's namespace, viewer that of a viewer;
+	// nobody is a user without a role.
 	driver, viewer, nobody = "driver", "viewer", "nobody"
 )
 
