@@ -227,25 +227,58 @@ func score(sums []errorSums, without int) Score {
 	return score
 }
 
+// Prediction is one that was made at a sample, with what came in the window behind it. It
+// is a plain value.
+type Prediction struct {
+	At time.Time
+	// Usage is the sample, Predicted what was predicted to be enough; Mean and Largest are
+	// of the samples in the window.
+	Usage, Predicted, Mean, Largest float64
+}
+
+// Held reports whether nothing in the window exceeded the prediction.
+func (p Prediction) Held() bool { return p.Largest <= p.Predicted }
+
+// Predictions are those of Options.Own, or else the default preset, on a series, as Evaluate
+// counts them: none of a series too short for one.
+func Predictions(s Series, o Options) (all []Prediction, err error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	preset := profile.Spazio()
+	if o.Own != nil {
+		preset = *o.Own
+	}
+	err = predict(o.Part.of(s), of(preset), o, func(p Prediction) { all = append(all, p) })
+	return all, err
+}
+
 func evaluate(s Series, p Predictor, o Options) (t errorSums, err error) {
+	err = predict(s, p, o, func(p Prediction) { t.add(p.Predicted, p.Mean, p.Largest) })
+	return t, err
+}
+
+// predict replays a series and calls each for every prediction whose window is over.
+func predict(s Series, p Predictor, o Options, each func(Prediction)) error {
 	if err := s.Validate(); err != nil {
-		return t, err
+		return err
 	}
 	f, err := p.New(s.Resource)
 	if err != nil {
-		return t, err
+		return err
 	}
 	oracle, _ := f.(*oracle)
 	end := 0
 	for i, at := range s.Times {
 		if err := f.Observe(at, s.Values[i]); err != nil {
-			return t, err
+			return err
 		}
 		if at.Sub(s.Times[0]) < o.WarmUp {
 			continue
 		}
 		if s.Times[len(s.Times)-1].Before(at.Add(o.Window)) {
-			return t, nil // the window is not over
+			return nil // the window is not over
 		}
 		for end < len(s.Times) && !s.Times[end].After(at.Add(o.Window)) {
 			end++
@@ -255,10 +288,10 @@ func evaluate(s Series, p Predictor, o Options) (t errorSums, err error) {
 			if oracle != nil {
 				oracle.largest = largest
 			}
-			t.add(f.Predict(at), mean, largest)
+			each(Prediction{at, s.Values[i], f.Predict(at), mean, largest})
 		}
 	}
-	return t, nil
+	return nil
 }
 
 func summary(values []float64) (mean, largest float64) {

@@ -67,23 +67,25 @@ func (r Runs) Table() text.Table {
 	t := text.Table{
 		Title: fmt.Sprintf("Ten services whose requests are corrected every 10 minutes, mean / worst of the seeds; bars: settled within %d min, at most %g of the clairvoyant's requests, no service held up in more than %g %% of its periods at the end",
 			settledBar, requestsBar, 100*throttledBar),
-		Header: []string{"limits at first", "tuner", "settled after (min)", "requests / clairvoyant's", "held up at the end (%)", "latency at the end (ms)", "requests (cores)", "limits (cores)", "hold all bars"},
+		Header: []string{"limits at first", "tuner", "settled after (min)", "requests / clairvoyant's", "held up at the end (%)", "latency at the end (ms)", "its p95, p98, p99", "requests (cores)", "limits (cores)", "memory requests (MB)", "memory limits (MB)", "hold all bars"},
 	}
 	for _, g := range r.groups() {
 		both := func(of func(row) float64, scale float64, digits int) string {
 			return decimal(scale*g.mean(of), digits) + " / " + decimal(scale*g.worst(of), digits)
 		}
+		alone := func(of func(row) float64, scale float64, digits int) string { return decimal(scale*g.mean(of), digits) }
 		t.Add(string(g[0].Scenario), string(g[0].Tuner), both(settled, 1, 0), both(ratio, 1, 2), both(throttled, 100, 2),
 			both(func(r row) float64 { return r.Latency }, 1000, 1),
-			decimal(g.mean(func(r row) float64 { return r.Requests }), 2), decimal(g.mean(func(r row) float64 { return r.Limits }), 2),
+			alone(func(r row) float64 { return r.P95 }, 1000, 1)+", "+alone(func(r row) float64 { return r.P98 }, 1000, 1)+", "+alone(func(r row) float64 { return r.P99 }, 1000, 1),
+			alone(func(r row) float64 { return r.Requests }, 1, 2), alone(func(r row) float64 { return r.Limits }, 1, 2),
+			alone(func(r row) float64 { return r.MemoryRequests }, 1e-6, 0), alone(func(r row) float64 { return r.MemoryLimits }, 1e-6, 0),
 			fmt.Sprintf("%d of %d", g.held(), len(g)))
 	}
 	return t
 }
 
 // Save draws latency and requests over time, of the first seed, into a file ending in
-// .png or .svg: two panels a scenario. Of a single scenario and tuner it draws what each
-// service requested, and how its limit held it up.
+// .png or .svg: two panels a scenario. Of a single scenario and tuner it draws each service.
 func (r Runs) Save(path string) error {
 	if groups := r.groups(); len(groups) == 1 {
 		return services(groups[0][0]).WriteFile(path)
@@ -111,27 +113,40 @@ func (r Runs) Save(path string) error {
 	return c.WriteFile(path)
 }
 
-// services draws a run's.
+// services draws a run's: what each requested, how limits held it up, its memory, and how
+// often that failed.
 func services(run row) report.Chart {
-	x := report.Axis{Label: "minutes"}
 	of := fmt.Sprintf(", limits at first: %s, tuner: %s", run.Scenario, run.Tuner)
-	requests := report.Panel{Title: "requests" + of, X: x, Y: report.Axis{Label: "cores", Log: true}}
-	held := report.Panel{Title: "periods in which limits hold services up", X: x, Y: report.Axis{Label: "%"}}
+	x := report.Axis{Label: "minutes"}
+	panels := []report.Panel{
+		{Title: "requests" + of, X: x, Y: report.Axis{Label: "cores", Log: true}},
+		{Title: "periods in which limits hold services up", X: x, Y: report.Axis{Label: "%"}},
+		{Title: "memory held", X: x, Y: report.Axis{Label: "MB"}},
+		{Title: "memory failures: pages touched for the first time", X: x, Y: report.Axis{Label: "a second"}},
+	}
 	for i, m := range run.Minutes {
 		for n, s := range m.Services {
-			if i == 0 {
-				style, line := report.Steps, report.Line
-				if n >= report.Colours() { // it has another's colour
-					style, line = report.Dashed, report.Dashed
+			for k, value := range []float64{s.Request, 100 * s.Throttled, s.Memory / 1e6, s.Faults} {
+				p := &panels[k]
+				if i == 0 {
+					p.Series = append(p.Series, report.Series{Name: s.Service, Style: style(n, k)})
 				}
-				requests.Series = append(requests.Series, report.Series{Name: s.Service, Style: style})
-				held.Series = append(held.Series, report.Series{Name: s.Service, Style: line})
+				p.Series[n].Points = append(p.Series[n].Points, report.Point{X: float64(i + 1), Y: value})
 			}
-			requests.Series[n].Points = append(requests.Series[n].Points, report.Point{X: float64(i + 1), Y: s.Request})
-			held.Series[n].Points = append(held.Series[n].Points, report.Point{X: float64(i + 1), Y: 100 * s.Throttled})
 		}
 	}
-	return report.Chart{Panels: []report.Panel{requests, held}}
+	return report.Chart{Panels: panels}
+}
+
+// style is that of a service in a panel, of which the first shows what holds until it changes.
+func style(service, panel int) report.Style {
+	switch {
+	case service >= report.Colours(): // it has another's colour
+		return report.Dashed
+	case panel == 0:
+		return report.Steps
+	}
+	return report.Line
 }
 
 func decimal(v float64, places int) string { return strconv.FormatFloat(v, 'f', places, 64) }

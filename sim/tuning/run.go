@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
@@ -75,27 +79,43 @@ type minuteRow struct {
 	Throttled float64 `json:"throttled"`
 	Requests  float64 `json:"requests"`
 	Limits    float64 `json:"limits"`
+	// MemoryRequests and MemoryLimits are the same of memory, in bytes.
+	MemoryRequests float64 `json:"memoryRequests"`
+	MemoryLimits   float64 `json:"memoryLimits"`
 	// Services has each of them.
 	Services []moment `json:"services"`
 }
 
-// moment is a service in a minute: what it requested, in cores, and the share of its
-// periods in which its limit held it up.
+// moment is a service in a minute: what it requested, in cores, the share of its periods
+// in which its limit held it up, the memory that it held in bytes, and how often a second
+// it touched a page for the first time, which the kernel counts as a failure of memory.
 type moment struct {
 	Service   string  `json:"service"`
 	Request   float64 `json:"request"`
 	Throttled float64 `json:"throttled"`
+	Memory    float64 `json:"memory"`
+	Faults    float64 `json:"memoryFailures"`
 }
+
+// pageSize in bytes.
+const pageSize = 4096
 
 // result is what came of a run.
 type result struct {
 	Minutes []minuteRow `json:"minutes"`
 	// Latency and Throttled are means of the last half hour, Throttled of the service
-	// that was held up most in it; Requests and Limits are the last.
+	// that was held up most in it; Requests and Limits are the last, those of memory, too.
+	// P95, P98 and P99 are percentiles of a visit's latency in that half hour.
 	Latency   float64 `json:"latency"`
+	P95       float64 `json:"latencyP95"`
+	P98       float64 `json:"latencyP98"`
+	P99       float64 `json:"latencyP99"`
 	Throttled float64 `json:"throttled"`
 	Requests  float64 `json:"requests"`
 	Limits    float64 `json:"limits"`
+
+	MemoryRequests float64 `json:"memoryRequests"`
+	MemoryLimits   float64 `json:"memoryLimits"`
 	// Settled is the time from which on the latency stayed within a tenth of that, as a
 	// mean of five minutes, in minutes.
 	Settled int `json:"settled"`
@@ -117,9 +137,9 @@ func serve(c Config) (result, error) {
 	services, visits := draw(c.seed)
 	servers := make([]*server, len(services))
 	for i, s := range services {
-		limit := c.Scenario.limit(s, visits, float64(c.Cores))
 		var err error
-		if servers[i], err = newServer(c, i, s, visits, limit); err != nil {
+		limit, memory := c.Scenario.start(s, visits, float64(c.Cores))
+		if servers[i], err = newServer(c, i, s, visits, limit, memory); err != nil {
 			return result{}, err
 		}
 	}
@@ -128,25 +148,26 @@ func serve(c Config) (result, error) {
 		return result{}, err
 	}
 	var r result
-	ends := make([]float64, len(servers))
+	var seconds []float64
+	rng := rand.New(rand.NewPCG(c.seed, 0x51c17))
+	ends, responses := make([]float64, len(servers)), make([][]float64, len(servers))
 	for minute := 1; minute <= c.Minutes; minute++ {
 		var m minuteRow
 		at := start.Add(time.Duration(minute) * time.Minute)
 		for i, s := range servers {
+			before := s.before.Memory
 			reading := s.serve()
 			if err := t.observe(at, i, reading); err != nil {
 				return result{}, err
 			}
 			m.Latency += services[i].calls * reading.response
-			m.Throttled = max(m.Throttled, reading.share())
-			m.Requests += s.request
-			m.Services = append(m.Services, moment{services[i].name, s.request, reading.share()})
-			if s.limit < float64(c.Cores) {
-				m.Limits += s.limit
-			}
-			if minute > c.Minutes-end {
+			m.add(services[i].name, s, reading, before)
+			if responses[i] = s.responses; minute > c.Minutes-end {
 				ends[i] += reading.share() / end
 			}
+		}
+		if minute > c.Minutes-end {
+			seconds = visitSeconds(rng, seconds, services, visits, responses)
 		}
 		r.Minutes = append(r.Minutes, m)
 		if minute%step != 0 || minute > c.Minutes-step {
@@ -162,8 +183,20 @@ func serve(c Config) (result, error) {
 			}
 		}
 	}
-	r.summarise(ends)
+	r.summarise(ends, seconds)
 	return r, nil
+}
+
+// add adds a service's minute, at whose beginning it held so much memory.
+func (m *minuteRow) add(name string, s *server, r reading, before float64) {
+	m.Throttled = max(m.Throttled, r.share())
+	m.Requests += s.request
+	m.MemoryRequests, m.MemoryLimits = m.MemoryRequests+s.memory.request, m.MemoryLimits+s.memory.limit
+	if s.limit < s.cores {
+		m.Limits += s.limit
+	}
+	faults := max(r.used.Memory-before, 0) / pageSize / r.span.Seconds()
+	m.Services = append(m.Services, moment{name, s.request, r.share(), r.used.Memory, faults})
 }
 
 // Latency counts as settled within this share of where it ends, as a mean of so many
@@ -173,12 +206,16 @@ const (
 	settledMean = 5
 )
 
-func (r *result) summarise(ends []float64) {
+func (r *result) summarise(ends, visits []float64) {
+	slices.Sort(visits)
+	percentile := func(share float64) float64 { return stat.Quantile(share, stat.Empirical, visits, nil) }
+	r.P95, r.P98, r.P99 = percentile(.95), percentile(.98), percentile(.99)
 	for _, m := range r.Minutes[len(r.Minutes)-end:] {
 		r.Latency += m.Latency / end
 	}
 	last := r.Minutes[len(r.Minutes)-1]
 	r.Requests, r.Limits = last.Requests, last.Limits
+	r.MemoryRequests, r.MemoryLimits = last.MemoryRequests, last.MemoryLimits
 	for _, share := range ends {
 		r.Throttled = max(r.Throttled, share)
 	}
@@ -204,7 +241,7 @@ func clairvoyant(c Config) (sum float64, err error) {
 		low, high := 0., float64(c.Cores)
 		for high-low > .0005 {
 			limit := (low + high) / 2
-			s, err := newServer(c, i, of, visits, limit)
+			s, err := newServer(c, i, of, visits, limit, of.memory)
 			if err != nil {
 				return 0, err
 			}
@@ -231,6 +268,7 @@ type server struct {
 	model          *node.Model
 	cores          float64
 	request, limit float64
+	memory         memory
 	before         node.Usage
 	now            float64
 	responses      []float64
@@ -238,13 +276,13 @@ type server struct {
 
 const pod = 1
 
-func newServer(c Config, i int, of service, visits, limit float64) (*server, error) {
+func newServer(c Config, i int, of service, visits, limit float64, memory memory) (*server, error) {
 	m, err := node.New(node.Params{Cores: c.Cores, Seed: c.seed<<8 + uint64(i)})
 	if err != nil {
 		return nil, err
 	}
-	s := &server{model: m, cores: float64(c.Cores), request: limit / limitFactor, limit: limit}
-	return s, m.Bind(0, node.Pod{ID: pod, Limit: limit, Server: node.Server{Rate: visits * of.calls, Work: of.work}})
+	s := &server{model: m, cores: float64(c.Cores), request: limit / limitFactor, limit: limit, memory: memory}
+	return s, m.Bind(0, node.Pod{ID: pod, Limit: limit, Memory: memory.held, Ramp: memoryRamp, Server: node.Server{Rate: visits * of.calls, Work: of.work}})
 }
 
 // look is the time between two readings of a pod, which an agent takes every 10 s.
@@ -295,11 +333,12 @@ func less(a, b node.Usage) node.Usage {
 	}
 }
 
-// resize sets the request, and the limit to twice it; 0 leaves both.
-func (s *server) resize(request float64) error {
-	if request == 0 {
+// resize sets the requests, and the limits to twice them; without CPU it leaves all.
+func (s *server) resize(request profile.Amounts) error {
+	if request.CPU == 0 {
 		return nil
 	}
-	s.request, s.limit = request, limitFactor*request
+	s.request, s.limit = request.CPU, limitFactor*request.CPU
+	s.memory.request, s.memory.limit = request.Memory, limitFactor*request.Memory
 	return s.model.Resize(pod, s.limit)
 }

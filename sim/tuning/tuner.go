@@ -33,10 +33,10 @@ const (
 func Tuners() []Tuner { return []Tuner{spazio, recommender, band, seed, seedComponents, none} }
 
 // tuner learns from readings of services, by their number, and returns what each should
-// request in cores, 0 for what it does.
+// request, in cores and bytes, 0 for what it does.
 type tuner interface {
 	observe(at time.Time, service int, r reading) error
-	requests(at time.Time) ([]float64, error)
+	requests(at time.Time) ([]profile.Amounts, error)
 }
 
 func newTuner(name Tuner, services []service) (tuner, error) {
@@ -65,7 +65,9 @@ func newTuner(name Tuner, services []service) (tuner, error) {
 type untuned int
 
 func (n untuned) observe(time.Time, int, reading) error { return nil }
-func (n untuned) requests(time.Time) ([]float64, error) { return make([]float64, n), nil }
+func (n untuned) requests(time.Time) ([]profile.Amounts, error) {
+	return make([]profile.Amounts, n), nil
+}
 
 // tuned are the profile of each service and a factor on what it recommends.
 type tuned struct {
@@ -114,7 +116,7 @@ func demandOf(cores []float64) []profile.DemandTime {
 	return demand
 }
 
-func (t *tuned) requests(at time.Time) ([]float64, error) {
+func (t *tuned) requests(at time.Time) ([]profile.Amounts, error) {
 	services := make([]continuous.Service, len(t.of))
 	targets := make([]profile.Amounts, len(t.of))
 	for i := range t.of {
@@ -132,7 +134,7 @@ func (t *tuned) requests(at time.Time) ([]float64, error) {
 		}
 		s.periods, s.throttled = 0, 0
 	}
-	requests := make([]float64, len(t.of))
+	requests := make([]profile.Amounts, len(t.of))
 	factors, err := t.rules.Step(nil, at, services)
 	if err != nil {
 		return nil, err
@@ -141,7 +143,7 @@ func (t *tuned) requests(at time.Time) ([]float64, error) {
 		if !t.off {
 			t.of[i].factors = factors[i]
 		}
-		requests[i] = t.of[i].factors.On(targets[i]).CPU
+		requests[i] = t.of[i].factors.On(targets[i])
 	}
 	return requests, nil
 }
@@ -149,14 +151,15 @@ func (t *tuned) requests(at time.Time) ([]float64, error) {
 // literal is the thesis's profiler as it is written. Its metric is the rate of seconds
 // in which the limit held the job up.
 type literal struct {
-	model      *classic.ResourceModel
+	model      *classic.ResourceModel // of CPU
+	memory     *classic.ResourceModel
 	continuous *classic.Continuous
 	jobs       []classic.Job
 	metric     map[classic.Job][]float64
 }
 
 func newLiteral(services []service, components bool) (*literal, error) {
-	l := &literal{model: classic.NewCPUModel(), metric: map[classic.Job][]float64{}}
+	l := &literal{model: classic.NewCPUModel(), memory: classic.NewMemoryModel(), metric: map[classic.Job][]float64{}}
 	for _, s := range services {
 		job := classic.Job{Namespace: "default", Kind: "Deployment", Name: s.name}
 		l.jobs = append(l.jobs, job)
@@ -176,15 +179,19 @@ func newLiteral(services []service, components bool) (*literal, error) {
 func (l *literal) observe(at time.Time, service int, r reading) error {
 	job, seconds := l.jobs[service], r.span.Seconds()
 	l.metric[job] = append(l.metric[job], r.used.Throttled/seconds)
+	if err := l.memory.UpdateJob(at, job, classic.Sample{At: at, Value: r.used.Memory}); err != nil {
+		return err
+	}
 	return l.model.UpdateJob(at, job, classic.Sample{At: at, Value: r.used.CPU / seconds})
 }
 
-func (l *literal) requests(at time.Time) ([]float64, error) {
+func (l *literal) requests(at time.Time) ([]profile.Amounts, error) {
 	l.continuous.Update(at, l.metric)
 	clear(l.metric)
-	requests := make([]float64, len(l.jobs))
+	requests := make([]profile.Amounts, len(l.jobs))
 	for i, job := range l.jobs {
-		requests[i], _ = l.model.GetJobPrediction(at, job)
+		requests[i].CPU, _ = l.model.GetJobPrediction(at, job)
+		requests[i].Memory, _ = l.memory.GetJobPrediction(at, job)
 	}
 	return requests, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -80,6 +81,26 @@ func TestScenarios(t *testing.T) {
 		if len(first.Services) != 10 || math.Abs(sum-first.Requests) > 1e-9 || most != first.Throttled {
 			t.Errorf("%s: of each service %+v, of all %+v", s, first.Services, first)
 		}
+		// All of the memory is touched once, in the first third of an hour.
+		touched, held := 0., 0.
+		for minute, m := range r.Minutes {
+			for _, s := range m.Services {
+				touched += 60 * 4096 * s.Faults
+				if held = s.Memory; minute > 20 && s.Faults != 0 {
+					t.Errorf("%s touches memory in minute %d", s.Service, minute)
+				}
+			}
+		}
+		if all := .4 * 912 * (1 << 20); math.Abs(touched/all-1) > 1e-9 || math.Abs(held/(.4*64*(1<<20))-1) > 1e-9 {
+			t.Errorf("%s: %v bytes touched of %v, %v held by shipping", s, touched, all, held)
+		}
+		share := map[Scenario]float64{unlimited: 0, developers: 1, cut: 2. / 3}[s]
+		if s != cutSome && (math.Abs(r.MemoryRequests-share*912*(1<<20)) > 1 || math.Abs(r.MemoryLimits-share*1774*(1<<20)) > 1) {
+			t.Errorf("%s: memory requests %v, limits %v", s, r.MemoryRequests, r.MemoryLimits)
+		}
+		if r.P95 < r.Latency || r.P98 < r.P95 || r.P99 < r.P98 {
+			t.Errorf("%s: latency %v, percentiles %v, %v, %v", s, r.Latency, r.P95, r.P98, r.P99)
+		}
 		if s == unlimited && (r.Throttled != 0 || r.Settled != 0) {
 			t.Errorf("without limits %v held up, settled after %d", r.Throttled, r.Settled)
 		}
@@ -90,15 +111,35 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+// A visit takes as many responses as there are calls: of two whole and half a one, which is 100 times
+// as long, half of the visits have the long one, and a service without responses takes no time.
+func TestVisitSeconds(t *testing.T) {
+	services := []service{{calls: 2}, {calls: .5}, {calls: 3}}
+	seconds := visitSeconds(rand.New(rand.NewPCG(1, 2)), []float64{7}, services, 100, [][]float64{{1, 2}, {100}, nil})
+	if len(seconds) != 6001 || seconds[0] != 7 {
+		t.Fatalf("%d visits, %v first", len(seconds), seconds[0])
+	}
+	count := map[float64]float64{}
+	for _, s := range seconds[1:] {
+		count[s] += 1. / 6000
+	}
+	want := map[float64]float64{2: .125, 3: .25, 4: .125, 102: .125, 103: .25, 104: .125}
+	if d := cmp.Diff(want, count, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < .02 })); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 // Table 6.3's limits.
 func TestBoutique(t *testing.T) {
 	names, sum := []string{}, .125+.5 // the cache and the load generator
+	requests, limits := 200+256., 256+512.
 	for _, s := range boutique() {
 		names = append(names, s.name)
 		sum += s.limit
+		requests, limits = requests+s.memory.request/(1<<20), limits+s.memory.limit/(1<<20)
 	}
-	if len(names) != 10 || math.Abs(sum-2.825) > 1e-9 {
-		t.Errorf("%d services of %v cores", len(names), sum)
+	if len(names) != 10 || math.Abs(sum-2.825) > 1e-9 || requests != 1368 || limits != 2542 {
+		t.Errorf("%d services of %v cores, %v and %v MiB", len(names), sum, requests, limits)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,7 @@ func newProfileCommand() *cobra.Command {
 type evaluateFlags struct {
 	series         string
 	plot           string
+	predictions    []string
 	heldOut, first bool
 	learning       time.Duration
 	halfLife       time.Duration
@@ -54,6 +56,10 @@ Each one's percentile is swept; --plot draws these curves. The default's overhea
 is compared at each one's quality, also with each series left out in turn. --output
 json has the scores by series too.
 
+A second table has each series under the default preset, or under own, and the largest
+of all series of a resource in every five minutes, as of a job's replicas. --predictions
+writes or draws what is predicted for them.
+
 DIR holds CSV files with a column timestamp and one of cpu_cores and
 memory_bytes, files of CloudWatch or the Grid Workloads Archive, or a Prometheus
 server's answers to range queries as .json; what holds no series is left out.
@@ -62,7 +68,8 @@ name says (cpu, memory), else values beyond 4096 are bytes.
 The default was chosen on first halves (--first-half): --held-out shows it on
 what it has not seen.`,
 		Example: `  spazio-lab profile evaluate --series data --held-out
-  spazio-lab profile evaluate --series data --output json --plot curves.svg`,
+  spazio-lab profile evaluate --series data --output json --plot curves.svg
+  spazio-lab profile evaluate --series replicas --predictions all.csv --predictions profile.svg`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -76,6 +83,7 @@ what it has not seen.`,
 	set.DurationVar(&f.halfLife, "half-life", 0, "also evaluate the default preset with this half-life of CPU and memory, as own; 0 is its own")
 	set.Float64Var(&f.percentile, "percentile", 0, "also evaluate the default preset at the value that this share of samples is below, up to 1, as own; 0 is its own")
 	set.StringVar(&f.plot, "plot", "", "also draw the curves into this .png or .svg file")
+	set.StringArrayVar(&f.predictions, "predictions", nil, "also write each prediction into this .csv file, or draw them over the usage into this .png or .svg file; may be repeated")
 	f.bind(set)
 	return cmd
 }
@@ -105,7 +113,24 @@ func (f *evaluateFlags) run(ctx context.Context, stdout, stderr io.Writer) error
 			return err
 		}
 	}
-	return f.write(stdout, result.Rows, result.Table(), result.Table())
+	predictions, err := comparison.Predict(series, options)
+	if err != nil {
+		return err
+	}
+	for _, path := range f.predictions {
+		if err := predictions.Save(path); err != nil {
+			return err
+		}
+	}
+	return f.write(stdout, result.Rows, result.Table(), result.Table(), predictions.Table())
+}
+
+// checkPredictions refuses a file that predictions can't be saved into.
+func checkPredictions(path string) error {
+	if filepath.Ext(path) != ".csv" && report.CheckPicture(path) != nil {
+		return report.Refuse("path", path, "a file ending in .csv, .png or .svg")
+	}
+	return nil
 }
 
 // own is the default preset with what the flags set, nil if they set nothing.
@@ -152,6 +177,11 @@ func (f *evaluateFlags) options() (o replay.Options, err error) {
 	}
 	if err := checkFile("plot", f.plot, report.CheckPicture); err != nil {
 		return o, err
+	}
+	for _, path := range f.predictions {
+		if err := checkFile("predictions", path, checkPredictions); err != nil {
+			return o, err
+		}
 	}
 	return o, f.validate()
 }

@@ -48,7 +48,8 @@ func evaluateProfiles(args ...string) (string, error) {
 
 func TestProfileEvaluate(t *testing.T) {
 	plot := filepath.Join(t.TempDir(), "curves.svg")
-	out, err := evaluateProfiles("--series", writeSeries(t), "--output", "json", "--plot", plot)
+	all := filepath.Join(t.TempDir(), "all.csv")
+	out, err := evaluateProfiles("--series", writeSeries(t), "--output", "json", "--plot", plot, "--predictions", all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +69,10 @@ func TestProfileEvaluate(t *testing.T) {
 	}
 	if q := rows[0].Own.Quality; q < .9 || q > 1 {
 		t.Errorf("regular job: got quality %v", q)
+	}
+	// A header, and of two days twice 288 predictions less six whose window ends outside, of each resource.
+	if predictions, err := os.ReadFile(all); err != nil || bytes.Count(predictions, []byte("\n")) != 1+2*(2*288-6) {
+		t.Errorf("%d lines of predictions, %v", bytes.Count(predictions, []byte("\n")), err)
 	}
 	svg, err := os.ReadFile(plot)
 	if err != nil {
@@ -142,7 +147,7 @@ func TestProfileEvaluateRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{}, {"--series", dir}, {"--series", dir + "/missing"}, {"--series", dir, "--held-out", "--first-half"},
-		{"--series", dir, "--warm-up", "1s"}, {"--series", dir, "--half-life", "1ms"}, {"--series", dir, "--percentile", "1.5"}, {"--series", dir, "--percentile", "-0.1"}, {"--series", dir, "--percentile", "NaN"}, {"--series", dir, "--output", "xml"}, {"--series", dir, "--plot", "x.txt"},
+		{"--series", dir, "--warm-up", "1s"}, {"--series", dir, "--half-life", "1ms"}, {"--series", dir, "--percentile", "1.5"}, {"--series", dir, "--percentile", "-0.1"}, {"--series", dir, "--percentile", "NaN"}, {"--series", dir, "--output", "xml"}, {"--series", dir, "--plot", "x.txt"}, {"--series", dir, "--predictions", "x.txt"},
 	} {
 		if out, err := evaluateProfiles(args...); err == nil {
 			t.Errorf("%v was accepted: %s", args, out)
