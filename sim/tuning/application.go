@@ -95,8 +95,8 @@ func draw(seed uint64) (services []service, visits float64) {
 	return services, visits
 }
 
-// visitSeconds draws as many visits of a minute as there are on average, appends the
-// seconds of each: as many calls of each service as it has on average, one after the other.
+// visitSeconds draws as many visits of a minute as there are on average, and appends
+// the seconds of each: as many calls of each service as it has on average, one after the other.
 func visitSeconds(rng *rand.Rand, dst []float64, services []service, visits float64, responses [][]float64) []float64 {
 	for range int(visits * 60) {
 		sum := 0.

@@ -1,4 +1,4 @@
-// Package tuning runs profilers that correct the CPU requests and limits of an
+// Package tuning runs profilers that correct the requests and limits of an
 // application's services while it serves, against a profiler who knows beforehand what
 // is enough.
 //
@@ -13,7 +13,9 @@
 // Each service has a node of its own (package node), so that it is its limit alone that
 // holds it up; the calls and the work of each are this package's, drawn around means by
 // the seed. Latency is the sum over a visit's calls of their mean response times, one
-// after the other, without the network.
+// after the other, without the network; its percentiles are of visits drawn from these times.
+// What a service holds of memory grows at first and stays (figure 6.11): its limit changes
+// nothing.
 //
 // Types that do not speak of concurrent use are plain values.
 package tuning

@@ -67,7 +67,7 @@ func (r Runs) Table() text.Table {
 	t := text.Table{
 		Title: fmt.Sprintf("Ten services whose requests are corrected every 10 minutes, mean / worst of the seeds; bars: settled within %d min, at most %g of the clairvoyant's requests, no service held up in more than %g %% of its periods at the end",
 			settledBar, requestsBar, 100*throttledBar),
-		Header: []string{"limits at first", "tuner", "settled after (min)", "requests / clairvoyant's", "held up at the end (%)", "latency at the end (ms)", "its p95, p98, p99", "requests (cores)", "limits (cores)", "memory requests (MB)", "memory limits (MB)", "hold all bars"},
+		Header: []string{"limits at first", "tuner", "settled after (min)", "requests / clairvoyant's", "held up at the end (%)", "latency at the end (ms)", "its p95, p98, p99", "requests (cores)", "limits (cores)", "requests, limits (MB)", "hold all bars"},
 	}
 	for _, g := range r.groups() {
 		both := func(of func(row) float64, scale float64, digits int) string {
@@ -78,7 +78,7 @@ func (r Runs) Table() text.Table {
 			both(func(r row) float64 { return r.Latency }, 1000, 1),
 			alone(func(r row) float64 { return r.P95 }, 1000, 1)+", "+alone(func(r row) float64 { return r.P98 }, 1000, 1)+", "+alone(func(r row) float64 { return r.P99 }, 1000, 1),
 			alone(func(r row) float64 { return r.Requests }, 1, 2), alone(func(r row) float64 { return r.Limits }, 1, 2),
-			alone(func(r row) float64 { return r.MemoryRequests }, 1e-6, 0), alone(func(r row) float64 { return r.MemoryLimits }, 1e-6, 0),
+			alone(func(r row) float64 { return r.MemoryRequests }, 1e-6, 0)+", "+alone(func(r row) float64 { return r.MemoryLimits }, 1e-6, 0),
 			fmt.Sprintf("%d of %d", g.held(), len(g)))
 	}
 	return t

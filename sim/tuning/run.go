@@ -162,7 +162,8 @@ func serve(c Config) (result, error) {
 			}
 			m.Latency += services[i].calls * reading.response
 			m.add(services[i].name, s, reading, before)
-			if responses[i] = s.responses; minute > c.Minutes-end {
+			responses[i] = s.responses
+			if minute > c.Minutes-end {
 				ends[i] += reading.share() / end
 			}
 		}

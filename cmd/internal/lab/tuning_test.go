@@ -24,7 +24,7 @@ func correct(t *testing.T, args ...string) (string, error) {
 
 func TestSimulateCP(t *testing.T) {
 	plot := filepath.Join(t.TempDir(), "settling.svg")
-	args := []string{"--limits", "cut", "--tuners", "none,seed-scc", "--seeds", "1", "--minutes", "60", "--held-out", "--plot", plot}
+	args := []string{"--limits", "cut", "--tuners", "none,seed-scc", "--seeds", "1", "--minutes", "60", "--held-out", "--wide", "--plot", plot}
 	out, err := correct(t, append(args, "--output", "json")...)
 	if err != nil {
 		t.Fatal(err)
