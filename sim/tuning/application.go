@@ -77,7 +77,7 @@ func (s Scenario) start(of service, visits, cores float64) (limit float64, m mem
 // mean, the number of calls within a fifth of theirs. Memory grows over the ramp's seconds.
 const (
 	heldShare       = .4
-	memoryRamp      = 1200.
+	memoryRamp      = 600.
 	fewest, busiest = 10, 30
 	workSpread      = .3
 	callSpread      = .2

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/spazio-scheduler/spazio/profile/replay"
@@ -71,27 +72,28 @@ func (p predicted) unit() (name string, size float64) {
 }
 
 // Table has a row a series: how often its predictions held, how far they were above the mean
-// of their windows, and what it would request in the end, with limits of twice that.
+// of their windows, as a share of it and in its unit, and what it would request in the end, with limits of twice that.
 func (p predictions) Table() text.Table {
 	t := text.Table{
 		Title:  "Each series: what its predictions were above the mean of the window, and what they end with",
-		Header: []string{"resource", "series", "quality", "above: mean", "p95", "p98", "p99", "requests", "limits", "unit"},
-		Right:  []bool{2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true},
+		Header: []string{"resource", "series", "quality", "overhead", "above: mean", "p95", "p98", "p99", "requests", "limits", "unit"},
+		Right:  []bool{2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true},
 	}
 	for _, s := range p {
 		if len(s.made) == 0 {
 			continue
 		}
 		unit, size := s.unit()
-		above, held := make([]float64, len(s.made)), 0.
+		above, held, used := make([]float64, len(s.made)), 0., 0.
 		for i, m := range s.made {
 			above[i] = (m.Predicted - m.Mean) / size
+			used += m.Mean / size
 			if m.Held() {
 				held++
 			}
 		}
 		slices.Sort(above)
-		row := []string{s.Resource.String(), s.Name, decimal(held/float64(len(above)), 4), decimal(stat.Mean(above, nil), 1)}
+		row := []string{s.Resource.String(), s.Name, decimal(held/float64(len(above)), 4), decimal(floats.Sum(above)/used, 4), decimal(stat.Mean(above, nil), 1)}
 		for _, share := range []float64{.95, .98, .99} {
 			row = append(row, decimal(stat.Quantile(share, stat.Empirical, above, nil), 1))
 		}

@@ -43,23 +43,23 @@ func TestPredictions(t *testing.T) {
 		}
 	}
 	rows := readRows(t, filepath.Join(dir, "all.csv"))
-	above, held := map[string][]float64{}, map[string]float64{}
+	above, held, used := map[string][]float64{}, map[string]float64{}, map[string]float64{}
 	for _, row := range rows[1:] {
 		s := samples[row[1]]
 		at, err := time.Parse(time.RFC3339, row[2])
 		if err != nil {
 			t.Fatal(err)
 		}
-		predicted, used, sum, n, most := number(t, row[4]), 0., 0., 0., 0.
+		predicted, usage, sum, n, most := number(t, row[4]), 0., 0., 0., 0.
 		for i, when := range s.Times {
 			if when.Equal(at) {
-				used = s.Values[i]
+				usage = s.Values[i]
 			}
 			if when.After(at) && !when.After(at.Add(30*time.Minute)) {
 				sum, n, most = sum+s.Values[i], n+1, max(most, s.Values[i])
 			}
 		}
-		want := []string{"cpu", row[1], row[2], exactly(used), row[4], exactly(sum / n), exactly(most), fmt.Sprint(most <= predicted)}
+		want := []string{"cpu", row[1], row[2], exactly(usage), row[4], exactly(sum / n), exactly(most), fmt.Sprint(most <= predicted)}
 		got := slices.Clone(row)
 		for _, i := range []int{3, 5, 6} {
 			got[i] = exactly(number(t, row[i]))
@@ -68,6 +68,7 @@ func TestPredictions(t *testing.T) {
 			t.Fatalf("(-want +got):\n%s", d)
 		}
 		above[row[1]] = append(above[row[1]], 1000*(predicted-sum/n))
+		used[row[1]] += 1000 * sum / n
 		if most <= predicted {
 			held[row[1]]++
 		}
@@ -89,7 +90,7 @@ func TestPredictions(t *testing.T) {
 			mean += a / float64(len(all))
 		}
 		slices.Sort(all) // of 1002 values, the 952nd, 982nd and 992nd are the least that such a share is at most
-		want = append(want, []string{"cpu", name, fmt.Sprintf("%.4f", held[name]/1002), tenth(mean), tenth(all[951]), tenth(all[981]), tenth(all[991]), tenth(last), tenth(2 * last), "millicores"})
+		want = append(want, []string{"cpu", name, fmt.Sprintf("%.4f", held[name]/1002), fmt.Sprintf("%.4f", 1002*mean/used[name]), tenth(mean), tenth(all[951]), tenth(all[981]), tenth(all[991]), tenth(last), tenth(2 * last), "millicores"})
 	}
 	if d := cmp.Diff(want, all.Table().Rows); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
