@@ -2,6 +2,7 @@ package comparison
 
 import (
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -71,6 +72,10 @@ func (p predicted) unit() (name string, size float64) {
 	return "MB", 1e6
 }
 
+// leastUsed is the sum of the means, in its unit, below which a series took nothing: a ratio to
+// it says nothing.
+const leastUsed = 1e-6
+
 // Table has a row a series: how often its predictions held, how far they were above the mean
 // of their windows, as a share of it and in its unit, and what it would request in the end, with limits of twice that.
 func (p predictions) Table() text.Table {
@@ -92,8 +97,12 @@ func (p predictions) Table() text.Table {
 				held++
 			}
 		}
+		overhead := math.NaN()
+		if used > leastUsed {
+			overhead = floats.Sum(above) / used
+		}
 		slices.Sort(above)
-		row := []string{s.Resource.String(), s.Name, decimal(held/float64(len(above)), 4), decimal(floats.Sum(above)/used, 4), decimal(stat.Mean(above, nil), 1)}
+		row := []string{s.Resource.String(), s.Name, decimal(held/float64(len(above)), 4), decimal(overhead, 4), decimal(stat.Mean(above, nil), 1)}
 		for _, share := range []float64{.95, .98, .99} {
 			row = append(row, decimal(stat.Quantile(share, stat.Empirical, above, nil), 1))
 		}
