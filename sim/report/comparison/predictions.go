@@ -129,42 +129,58 @@ func (p predictions) Save(path string) error {
 }
 
 // chart has of each resource the usage of all series, and the largest with its predictions.
-func (p predictions) chart() report.Chart {
-	var c report.Chart
+func (p predictions) chart() (c report.Chart) {
 	for _, resource := range []replay.Resource{replay.Memory, replay.CPU} {
 		of := slices.DeleteFunc(slices.Clone(p), func(s predicted) bool { return s.Resource != resource || len(s.Times) == 0 })
-		if len(of) == 0 {
-			continue
+		if len(of) > 0 {
+			c.Panels = append(c.Panels, of.panels()...)
 		}
-		unit, size := of[0].unit()
-		first := slices.MinFunc(of, func(a, b predicted) int { return a.Times[0].Compare(b.Times[0]) }).Times[0]
-		at := func(t time.Time, v float64) report.Point {
-			return report.Point{X: t.Sub(first).Hours() / 24, Y: v / size}
-		}
-		x, y := report.Axis{Label: "days"}, report.Axis{Label: unit}
-		each := report.Panel{Title: resource.String() + ": usage of each series", X: x, Y: y, Tall: true}
-		profile := report.Panel{Title: resource.String() + ": the largest usage and its prediction", X: x, Y: y, Tall: true}
-		for i, s := range of {
-			used := report.Series{Name: s.Name}
-			if i >= report.Colours() { // it has another's colour
-				used.Style = report.Dashed
-			}
-			for k, t := range s.Times {
-				used.Points = append(used.Points, at(t, s.Values[k]))
-			}
-			if len(of) == 1 || i < len(of)-1 {
-				each.Series = append(each.Series, used)
-			}
-			if i == len(of)-1 {
-				used.Style = report.Line
-				predicted := report.Series{Name: "prediction", Style: report.Steps}
-				for _, m := range s.made {
-					predicted.Points = append(predicted.Points, at(m.At, m.Predicted))
-				}
-				profile.Series = []report.Series{used, predicted}
-			}
-		}
-		c.Panels = append(c.Panels, each, profile)
 	}
 	return c
+}
+
+// panels are those of one resource, whose last series is the largest.
+func (p predictions) panels() []report.Panel {
+	unit, size := p[0].unit()
+	first := slices.MinFunc(p, func(a, b predicted) int { return a.Times[0].Compare(b.Times[0]) }).Times[0]
+	at := func(t time.Time, v float64) report.Point {
+		return report.Point{X: t.Sub(first).Hours() / 24, Y: v / size}
+	}
+	usage := func(s predicted, style report.Style) []report.Series {
+		var used []report.Point
+		for i, t := range s.Times {
+			used = append(used, at(t, s.Values[i]))
+		}
+		return lines(s.Name, style, used)
+	}
+	panel := report.Panel{X: report.Axis{Label: "days"}, Y: report.Axis{Label: unit}, Tall: true}
+	each, largest := panel, panel
+	each.Title = p[0].Resource.String() + ": usage of each series"
+	largest.Title = p[0].Resource.String() + ": the largest usage and its prediction"
+	for i, s := range p[:max(len(p)-1, 1)] {
+		style := report.Line
+		if i >= report.Colours() { // it has another's colour
+			style = report.Dashed
+		}
+		each.Series = append(each.Series, usage(s, style)...)
+	}
+	last, expected := p[len(p)-1], []report.Point(nil)
+	for _, m := range last.made {
+		expected = append(expected, at(m.At, m.Predicted))
+	}
+	largest.Series = append(usage(last, report.Line), lines("prediction", report.Steps, expected)...)
+	return []report.Panel{each, largest}
+}
+
+// lines joins points, but not over an hour without.
+func lines(name string, style report.Style, points []report.Point) (all []report.Series) {
+	const hole = 1. / 24
+	for i, p := range points {
+		if i == 0 || p.X-points[i-1].X > hole {
+			all = append(all, report.Series{Name: name, Style: style})
+		}
+		last := &all[len(all)-1]
+		last.Points = append(last.Points, p)
+	}
+	return all
 }

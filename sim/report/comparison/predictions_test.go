@@ -106,6 +106,34 @@ func TestPredictions(t *testing.T) {
 	}
 }
 
+// Lines end at a hole: of a series in the first colour there are two more, of the usage beside others
+// and of it alone, and in the second, the prediction's, one more.
+func TestPredictionsHaveHoles(t *testing.T) {
+	drawn := func(hole time.Duration) (first, second int) {
+		s := job(.5)
+		for i := 600; i < len(s.Times); i++ {
+			s.Times[i] = s.Times[i].Add(hole)
+		}
+		all, err := comparison.Predict([]replay.Series{s}, replay.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "all.svg")
+		if err := all.Save(file); err != nil {
+			t.Fatal(err)
+		}
+		svg, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(svg), "#0072B2"), strings.Count(string(svg), "#D55E00")
+	}
+	first, second := drawn(0)
+	if a, b := drawn(24 * time.Hour); first == 0 || second == 0 || a != first+2 || b != second+1 {
+		t.Errorf("%d, %d lines, with a hole %d, %d", first, second, a, b)
+	}
+}
+
 func readRows(t *testing.T, path string) [][]string {
 	t.Helper()
 	f, err := os.Open(path)
