@@ -223,8 +223,8 @@ func TestSummaries(t *testing.T) {
 // gave up, too; a ratio is one on the side where that is so, and no target holds by what is not known.
 func TestBounds(t *testing.T) {
 	for _, test := range []struct {
-		metric, cut               string
-		own, base                 float64 // pods that were cut
+		metric, cut          string
+		own, base            float64 // pods that were cut
 		mean, ratio, ratioTo string
 	}{
 		{"sojourn_mean", "unfinished", 0, 0, "", "", ""},
