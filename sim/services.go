@@ -76,8 +76,8 @@ type replica struct {
 	wanted bool  // by the autoscaler
 	absent bool  // there is no such pod
 	lost   bool  // it has failed, which the API does not show yet
-	// drained is when the kubelet kills it that was deleted, 0 for one that was not; until then it
-	// answers what it has.
+	// drained is when its kubelet kills it, at the latest, because it was deleted; 0 if it was not.
+	// Until then it answers the requests that it has.
 	drained float64
 	cpu     float64
 	read    float64 // when cpu was
@@ -258,8 +258,8 @@ func (s *cluster) createReplica(r *replica) {
 	s.queue.push(r.pod, s.now)
 }
 
-// A pod that is deleted gets no more requests and ends when it has answered those that it has, which
-// is looked at every drainPeriod seconds, or after terminationGracePeriodSeconds, 30 by default.
+// A pod that is deleted gets no more requests. It ends when it has answered those that it has, as the
+// simulator checks every drainPeriod seconds, or after terminationGracePeriodSeconds, 30 by default.
 const (
 	drainPeriod = .1
 	gracePeriod = 30.

@@ -51,7 +51,7 @@ func TestHeadlines(t *testing.T) {
 	want := 1 - 2*math.Sqrt(3)/math.Sqrt(14)
 	got := experiment.Headlines(c, rows)
 	if len(got) != 3 || got[0].Other != "default" || math.Abs(got[0].P-want) > 1e-9 || math.Abs(got[0].Adjusted-3*want) > 1e-9 || got[1].P != 1 || !math.IsNaN(got[2].P) {
-		t.Errorf("%+v, want p = %.4f, three times that, 1, and none of kills that nobody counted", got, want)
+		t.Errorf("%+v, want p = %.4f, three times that, 1, and none of kills, which have no rows", got, want)
 	}
 }
 

@@ -80,8 +80,7 @@ func TestKeptRunsAreNotMadeAgain(t *testing.T) {
 	}
 }
 
-// Runs of another trace or of other pods are made, whatever these are called: here first in the place of
-// those before, then in that of others.
+// Runs of another trace or of other pods are made, even if their files have the names of those before.
 func TestKeptRunsAreOfTheirFiles(t *testing.T) {
 	dir := t.TempDir()
 	functions := func(minute string) []experiment.Case {
