@@ -278,12 +278,16 @@ type server struct {
 const pod = 1
 
 func newServer(c Config, i int, of service, visits, limit float64, memory memory) (*server, error) {
-	m, err := node.New(node.Params{Cores: c.Cores, Seed: c.seed<<8 + uint64(i)})
+	seed := c.seed<<8 + uint64(i)
+	m, err := node.New(node.Params{Cores: c.Cores, Seed: seed})
 	if err != nil {
 		return nil, err
 	}
 	s := &server{model: m, cores: float64(c.Cores), request: limit / limitFactor, limit: limit, memory: memory}
-	return s, m.Bind(0, node.Pod{ID: pod, Limit: limit, Memory: memory.held, Ramp: memoryRamp, Server: node.Server{Rate: visits * of.calls, Work: of.work}})
+	return s, m.Bind(0, node.Pod{
+		ID: pod, Limit: limit, Memory: memory.held, Ramp: memoryRamp, Seed: seed,
+		Server: node.Server{Rate: visits * of.calls, Work: of.work},
+	})
 }
 
 // look is the time between two readings of a pod, which an agent takes every 10 s.
