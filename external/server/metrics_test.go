@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 )
 
-// Each metric is shown as cmd/deploy/observe/metrics.json has it.
+// Each metric is exported as in cmd/deploy/observe/metrics.json.
 func TestMetricsAreDocumented(t *testing.T) {
 	type metric struct {
 		Type   string   `json:"type"`
