@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// A folder of the public files takes the place of what is generated, in the case of its name
-// alone; held-out runs are of the other half.
+// A folder of the public files replaces the generated trace, only in the case of its name; held-out
+// runs use the other half.
 func TestTracesOfADirectory(t *testing.T) {
 	list := "cpu_milli,memory_mib,creation_time,deletion_time,scheduled_time\n"
 	for range 50 {
@@ -60,7 +60,7 @@ func TestTracesOfADirectory(t *testing.T) {
 	}
 }
 
-// Services alone have the whole day, at every load the same one.
+// Services by themselves have the whole day, the same one at every load.
 func TestServicesAlone(t *testing.T) {
 	rows, err := experiment.Run(t.Context(), cases(t, "services", experiment.Params{Nodes: 2, Duration: 1800}, experiment.Sweep{Load: []float64{.1, .2}}), experiment.Options{
 		Schedulers: []string{experiment.Default}, Seeds: []uint64{1}, Workers: 2,
