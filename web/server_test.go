@@ -267,7 +267,7 @@ func TestSourceThatFails(t *testing.T) {
 	until(r, "")
 	set(errors.New("<b>broken\x00\xff"), nil)
 	until(r, "No answer: <b>broken\x00�")
-	later, _ := look(t, address) // a later reader is told, too, with all there is
+	later, _ := look(t, address) // a later reader gets the error and the whole state, too
 	until(later, "No answer: <b>broken")
 	set(nil, nil)
 	until(r, "")

@@ -353,7 +353,7 @@ func TestDividePartial(t *testing.T) {
 	d := newDivider(t, share.DividerConfig{})
 	learn(t, d, r)
 	idle, _ := d.Idle()
-	r.run(0, .08) // of which the idle power would be learnt
+	r.run(0, .08) // from which the idle power would be learnt
 	l := r.look()
 	l.Readings = l.Readings[:2] // no memory
 	found, err := d.Divide(l)

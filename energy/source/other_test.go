@@ -57,7 +57,7 @@ func TestShared(t *testing.T) {
 		{nil, 5.1, 0, source.ErrUnchanged},
 		{nil, 5.2, 0, source.ErrStale},
 		{func() { both("400", 9) }, 9, 400, nil},
-		{func() { both("350", 8) }, 9.5, 350, nil}, // the host's clock was set: a Meter tells
+		{func() { both("350", 8) }, 9.5, 350, nil}, // the host's clock was set: a Meter reports it
 	} {
 		if step.before != nil {
 			step.before()

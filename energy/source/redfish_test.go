@@ -105,7 +105,7 @@ func TestRedfishRefused(t *testing.T) {
 	}
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	r, err := source.NewRedfish(t.Context(), source.RedfishConfig{URL: server.URL}) // whose authority nobody knows
+	r, err := source.NewRedfish(t.Context(), source.RedfishConfig{URL: server.URL}) // an unknown authority
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func TestNews(t *testing.T) {
 		object wire.Resource
 		news   bool
 	}{
-		{wire.Deleted, jobAt("a", "1"), false}, // nobody knows it
+		{wire.Deleted, jobAt("a", "1"), false}, // unknown to every client
 		{wire.Added, jobAt("a", "1"), true},
 		{wire.Added, jobAt("a", "1"), false},
 		{wire.Modified, jobAt("a", "2"), true},

@@ -39,7 +39,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	_ = answer.Body.Close()
 	shown := map[string]metric{}
-	for len(shown) < 3 { // what is counted is, after those who follow have heard of it
+	for len(shown) < 3 { // counts change after the subscribers were notified
 		families, err := registry.Gather()
 		if err != nil {
 			t.Fatal(err)

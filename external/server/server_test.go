@@ -386,7 +386,7 @@ func TestConcurrentWriters(t *testing.T) {
 			status, _, _ := ask(t, b, "POST", "/external/v1/namespaces/team/schedulings", servertest.Admin, `{"name": "s", "testbed": "bed", "queue": ["job-a"]}`, nil)
 			created <- status
 			// Each adds its own member: a merge loses none.
-			for { // until nobody else has written meanwhile
+			for { // until no other client has written meanwhile
 				_, header, _ := ask(t, b, "GET", "/external/v1/namespaces/team/jobs/job-a", servertest.Admin, "", nil)
 				status, _, _ := ask(t, b, "PATCH", "/external/v1/namespaces/team/jobs/job-a/external", servertest.Admin, fmt.Sprintf(`{"w%d": %d}`, i, i),
 					http.Header{"Content-Type": {"application/merge-patch+json"}, "If-Match": {header.Get("ETag")}})

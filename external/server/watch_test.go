@@ -364,7 +364,7 @@ func TestWatchRefuses(t *testing.T) {
 func TestWatchLimits(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) {
 		c.Limits.Connections, c.Limits.CallerConnections, c.Limits.Subscriptions = 3, 2, 2
-		c.Limits.Rate, c.Limits.Burst = 1e6, 1e6 // who asks for room asks often
+		c.Limits.Rate, c.Limits.Burst = 1e6, 1e6 // a client retries often
 	})
 	one := watch(t, b, servertest.Viewer)
 	for i, want := range []string{"SNAPSHOT 0", "SNAPSHOT 1", "ERROR 2 429"} {
@@ -514,7 +514,7 @@ func TestWatchServerEnds(t *testing.T) {
 	store.PutJob(job("a", "x"))
 	w.expect("EVENTS 1 ADDED jobs a/x")
 	got := metrics(t, registry)
-	for got["spazio_testbed_events_total new"] == 0 { // counted once all who follow have been woken
+	for got["spazio_testbed_events_total new"] == 0 { // counted once all subscribers were woken
 		time.Sleep(time.Millisecond)
 		got = metrics(t, registry)
 	}

@@ -26,7 +26,7 @@ import (
 // judge answers reviews as an API server would, and records them. It is safe for concurrent use.
 type judge struct {
 	mu      sync.Mutex
-	allowed map[string]bool // VERB RESOURCE[/SUB] NAMESPACE/NAME of anybody
+	allowed map[string]bool // VERB RESOURCE[/SUB] NAMESPACE/NAME of any caller
 	asked   []string
 	last    authorizationv1.SubjectAccessReviewSpec
 	away    bool

@@ -362,7 +362,7 @@ func (l *lab) grantOf(tb *v1alpha1.Testbed) {
 	table := &claim.Table{Claims: claims, ExclusiveFor: string(tb.Status.ExclusiveFor)}
 	order, err := presentOrder(tb)
 	l.must(err)
-	from := l.jobs.cached // who grants may be behind
+	from := l.jobs.cached // the granting controller may lag
 	var schedulings v1alpha1.SchedulingList
 	l.must(from.List(l.t.Context(), &schedulings))
 	var all []claim.Scheduling
@@ -417,7 +417,7 @@ func (l *lab) runPods() {
 		owner := l.job(child.OwnerReferences[0].Name)
 		if owner == nil || owner.UID != child.OwnerReferences[0].UID || owner.Status.CreationRequest == nil ||
 			child.Spec.Template.Labels[v1alpha1.LabelAttempt] != fmt.Sprint(owner.Status.CreationRequest.Attempt) {
-			continue // nobody places its pods
+			continue // its pods are never placed
 		}
 		for i, id := range owner.Status.CreationRequest.Slots {
 			at, err := slot.ParseID(id)

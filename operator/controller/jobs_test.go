@@ -681,7 +681,7 @@ func TestTestbedGoneBeforeTrial(t *testing.T) {
 	l.trial = func(*unstructured.Unstructured) error { return apierrors.NewInternalError(errors.New("it starts")) }
 	l.withQueue("s", "a")
 	for range 2 {
-		_, _ = l.act(l.jobs, "a") // nobody could say
+		_, _ = l.act(l.jobs, "a") // the result is unknown
 		if _, err := l.act(l.schedulings, "s"); err != nil {
 			t.Fatal(err)
 		}

@@ -98,7 +98,7 @@ func (h *history) lucky(do func()) {
 func (h *history) event() {
 	r := h.replicas[h.rng.IntN(len(h.replicas))]
 	switch n := h.rng.IntN(20); n {
-	case 0, 1, 2, 3, 4, 5: // a controller goes on
+	case 0, 1, 2, 3, 4, 5: // a controller continues
 		for name, at := range maps.Clone(r.due) {
 			if !at.After(h.now) {
 				_ = r.reconcile(name)

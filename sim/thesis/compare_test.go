@@ -23,7 +23,7 @@ type regime struct {
 	// read as half utilisation and half pressure.
 	kink float64
 	// differ is the standard deviation of what single pods take relative to the
-	// cost, which the estimator is told as its Spread.
+	// cost, which is the estimator's Spread.
 	differ float64
 	// spike is the usage a starting container adds to the step it starts in.
 	spike float64

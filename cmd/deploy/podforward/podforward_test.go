@@ -115,7 +115,7 @@ func TestRoundTripFails(t *testing.T) {
 	config := podforward.Config{Cluster: cluster(t, nil), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")}
 	for name, change := range map[string]func(*podforward.Config){
 		"forward port 9694 of pod pod-2": func(c *podforward.Config) { c.Find = podforward.Named("pod-2") },
-		"EOF":                            func(c *podforward.Config) { c.Port = 1 }, // nobody listens
+		"EOF":                            func(c *podforward.Config) { c.Port = 1 }, // no listener
 		"lost": func(c *podforward.Config) {
 			c.Find = func(context.Context, kubernetes.Interface, string) (string, error) { return "", lost }
 		},
