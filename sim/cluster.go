@@ -18,6 +18,7 @@ const (
 	streamNodes = iota + 1
 	streamTies
 	streamPhases
+	streamRequests
 	// streamOwn and those above are a scheduler's own, see Cluster.Rand.
 	streamOwn = 1000
 )

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/node"
@@ -43,10 +44,14 @@ func (s *cluster) bind(m *machine, pod int32, at float64) {
 	if s.replicas[pod] != nil {
 		server.Rate = 0 // until it has its share
 	}
+	var seed uint64
+	if p.isServer() { // its requests are the same wherever it runs
+		seed = rand.NewPCG(s.Seed, streamRequests+uint64(s.lives[pod])<<32).Uint64()
+	}
 	err := m.model.Bind(at, node.Pod{
 		ID: node.PodID(pod), Work: p.Work, Cores: p.Cores, Threads: p.Threads, Weight: claim.weight,
 		Memory: p.Memory, Ramp: p.Ramp, QOS: claim.qos, MemoryRequest: claim.request.Memory,
-		Startup: p.Startup, Init: p.Init, Server: server, Stages: p.Phases,
+		Startup: p.Startup, Init: p.Init, Server: server, Seed: seed, Stages: p.Phases,
 	})
 	if errors.Is(err, node.ErrPressure) {
 		s.records[pod].Evictions++

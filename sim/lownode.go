@@ -15,8 +15,6 @@ import (
 // fit an idle node below High, until the node is below High.
 type LowNodeLoad struct {
 	Spazio
-	// Deviation takes the thresholds for distances from the mean of all nodes, of the CPU alone.
-	Deviation bool
 }
 
 // LowNodeUtilization is the Kubernetes descheduler beside Spazio's placement, by the rule of its plugin
@@ -25,16 +23,13 @@ type LowNodeLoad struct {
 // query it does not know what a pod uses, so it takes the first.
 type LowNodeUtilization struct {
 	Spazio
-	// Deviation takes the thresholds for distances from the mean of all nodes.
-	Deviation bool
 }
 
-// The thresholds that the projects publish as shares of a node, and as distances from the mean. See
-// Koordinator's page on load-aware descheduling and the descheduler's base policy and README.
+// The thresholds that the projects publish as shares of a node. See Koordinator's page on load-aware
+// descheduling and the descheduler's base policy.
 var (
 	loadLow, loadHigh               = baseline.Resources{CPU: .2, Memory: .3}, baseline.Resources{CPU: .5, Memory: .6}
 	utilizationLow, utilizationHigh = .2, .5
-	deviation                       = .1
 )
 
 const (
@@ -48,7 +43,7 @@ const (
 
 // Start implements Scheduler.
 func (o LowNodeLoad) Start(c *Cluster) (Policy, error) {
-	d := &lowNodeLoad{usages: newUsages(c.run, loadWindow), deviates: o.Deviation, hot: make([]int, len(c.run.nodes))}
+	d := &lowNodeLoad{usages: newUsages(c.run, loadWindow), hot: make([]int, len(c.run.nodes))}
 	c.Every(lowNodePeriod, lowNodePeriod, d.round)
 	return o.Spazio.Start(c)
 }
@@ -59,7 +54,7 @@ func (o LowNodeUtilization) Start(c *Cluster) (Policy, error) {
 	c.Every(lowNodePeriod, lowNodePeriod, func() {
 		u.take()
 		if round++; round%utilizationEvery == 0 {
-			u.evictFirst(o.Deviation)
+			u.evictFirst()
 		}
 	})
 	return o.Spazio.Start(c)
@@ -120,35 +115,26 @@ func (u *usages) of(i int) (share baseline.Resources, ok bool) {
 	}, true
 }
 
-// all returns the usage of every node and their mean; ok is false before the second look.
-func (u *usages) all() (shares []baseline.Resources, mean baseline.Resources, ok bool) {
-	n := float64(len(u.c.nodes))
+// all returns the usage of every node; ok is false before the second look.
+func (u *usages) all() (shares []baseline.Resources, ok bool) {
 	for i := range u.c.nodes {
 		share, ok := u.of(i)
 		if !ok {
-			return nil, mean, false
+			return nil, false
 		}
 		shares = append(shares, share)
-		mean.CPU, mean.Memory = mean.CPU+share.CPU/n, mean.Memory+share.Memory/n
 	}
-	return shares, mean, true
+	return shares, true
 }
 
 // evictFirst is LowNodeUtilization's round.
-func (u *usages) evictFirst(deviates bool) {
-	shares, mean, ok := u.all()
-	if !ok {
-		return
-	}
-	low, high := utilizationLow, utilizationHigh
-	if deviates {
-		low, high = mean.CPU-deviation, mean.CPU+deviation
-	}
-	if !slices.ContainsFunc(shares, func(s baseline.Resources) bool { return s.CPU <= low }) {
+func (u *usages) evictFirst() {
+	shares, ok := u.all()
+	if !ok || !slices.ContainsFunc(shares, func(s baseline.Resources) bool { return s.CPU <= utilizationLow }) {
 		return
 	}
 	for i, m := range u.c.nodes {
-		if shares[i].CPU <= high {
+		if shares[i].CPU <= utilizationHigh {
 			continue
 		}
 		if at := slices.IndexFunc(m.assigned, u.c.evictable); at >= 0 {
@@ -165,21 +151,17 @@ func (s *cluster) evictable(pod int32) bool {
 // lowNodeLoad is LowNodeLoad in a run.
 type lowNodeLoad struct {
 	*usages
-	deviates bool
-	hot      []int // rounds in a row, by node
+	hot []int // rounds in a row, by node
 }
 
 // round looks at the nodes and evicts.
 func (d *lowNodeLoad) round() {
 	d.take()
-	shares, mean, ok := d.all()
+	shares, ok := d.all()
 	if !ok {
 		return
 	}
 	low, high := loadLow, loadHigh
-	if d.deviates {
-		low, high = baseline.Resources{CPU: mean.CPU - deviation, Memory: 1}, baseline.Resources{CPU: mean.CPU + deviation, Memory: 1}
-	}
 	isHot := func(s baseline.Resources) bool { return s.CPU > high.CPU || s.Memory > high.Memory }
 	var idle, abnormal []int
 	free := 0. // cores of idle nodes

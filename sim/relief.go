@@ -107,7 +107,9 @@ func (s *spazio) measuredNode(i int) relief.Node {
 
 // disruptionMetrics are the figures of a run in which pods may be evicted by a descheduler:
 //
-//   - total slowdown: from a pod's first start to its end, over its run time alone
+//   - total slowdown: from a pod's first start, or its creation where there was none, to its end, over
+//     its run time alone; to the end of the run where its Job gave up or the horizon cut it off, a
+//     lower bound then
 //   - disruptions, of services too; work lost: their share of all that was done
 //   - disrupted again: pods that were evicted twice within ten minutes
 //   - server down: the longest time from the eviction of a service's pod to its replacement's start
@@ -134,14 +136,22 @@ func disruptionMetrics(r Result) metrics {
 	var slowdown []float64
 	for i, record := range r.Records {
 		p := &r.Pods[i]
-		if p.Server.Rate > 0 || record.Done < 0 {
+		if p.Server.Rate > 0 {
 			continue
 		}
 		first, disrupted := began[i]
-		if !disrupted {
+		switch {
+		case disrupted:
+		case record.Running >= 0:
 			first = record.Running
+		default:
+			first = p.Created
 		}
-		slowdown = append(slowdown, (record.Done-first)/p.Solo())
+		ended := record.Done
+		if ended < 0 {
+			ended = max(r.End, first)
+		}
+		slowdown = append(slowdown, (ended-first)/p.Solo())
 	}
 	var m metrics
 	if len(slowdown) > 0 {

@@ -68,7 +68,7 @@ func TestRelief(t *testing.T) {
 // Without a change nothing is evicted.
 func TestReliefOfNothing(t *testing.T) {
 	for name, s := range map[string]sim.Scheduler{
-		"relief": sim.Spazio{Relief: true}, "load": sim.LowNodeLoad{}, "deviation": sim.LowNodeLoad{Deviation: true},
+		"relief": sim.Spazio{Relief: true}, "load": sim.LowNodeLoad{},
 	} {
 		if r := simulate(t, s, 0); len(r.Disruptions) > 0 {
 			t.Errorf("%s: %v", name, r.Disruptions)
@@ -105,7 +105,7 @@ func TestLowNode(t *testing.T) {
 
 // A service that the scheduler places serves, and is replaced at once if it is evicted.
 func TestService(t *testing.T) {
-	r := simulate(t, sim.LowNodeUtilization{Deviation: true}, 8)
+	r := simulate(t, sim.LowNodeUtilization{}, 8)
 	services := 0
 	for _, d := range r.Disruptions {
 		if r.Pods[d.Pod].Server.Rate > 0 {
@@ -127,16 +127,22 @@ func TestService(t *testing.T) {
 func TestDisruptionMetrics(t *testing.T) {
 	r := sim.Result{
 		Nodes: 1, End: 1000, Done: 500,
-		Pods: []sim.Pod{{Work: 100, Evictable: true}, {Work: 50}, {Server: node.Server{Rate: 1, Work: 1}, Evictable: true}},
+		Pods: []sim.Pod{
+			{Work: 100, Evictable: true}, {Work: 50}, {Server: node.Server{Rate: 1, Work: 1}, Evictable: true},
+			{Work: 50, Evictable: true}, {Work: 25, Created: 800}, {Work: 10, Created: 700},
+		},
 		Records: []sim.Record{
 			{Node: 0, Bound: 700, Running: 710, Done: 810}, {Node: 0, Bound: 0, Running: 10, Done: 110}, {Node: 0, Running: 1, Done: -1},
+			{Node: -1, Running: -1, Done: -1, GaveUp: true}, // after it was evicted: (1000 − 100)/50
+			{Node: 0, Running: 900, Done: -1},               // still runs: (1000 − 900)/25
+			{Node: -1, Running: -1, Done: -1},               // never started: (1000 − 700)/10
 		},
 		Disruptions: []sim.Disruption{
-			{Pod: 0, Began: 10, At: 60, Back: 80, Lost: 25}, {Pod: 0, Began: 80, At: 700, Back: 710, Lost: 75}, {Pod: 2, At: 100, Back: 103}, {Pod: 2, At: 690, Back: -1},
+			{Pod: 3, Began: 100, At: 150, Back: -1}, {Pod: 0, Began: 10, At: 60, Back: 80, Lost: 25}, {Pod: 0, Began: 80, At: 700, Back: 710, Lost: 75}, {Pod: 2, At: 100, Back: 103}, {Pod: 2, At: 690, Back: -1},
 		},
 	}
 	want := map[string]float64{
-		"total_slowdown_mean": 5, "total_slowdown_p99": 8, "disruptions": 4, "work_lost": .2, "disrupted_again": 1, "server_down": 310,
+		"total_slowdown_mean": (8 + 2 + 18 + 4 + 30) / 5., "total_slowdown_p50": 8, "total_slowdown_p99": 30, "disruptions": 5, "work_lost": .2, "disrupted_again": 1, "server_down": 310,
 	}
 	got := map[string]float64{}
 	for _, m := range sim.Summarise(r) {

@@ -1,6 +1,10 @@
 package sim
 
-import "math"
+import (
+	"math"
+
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
 
 // Result is a run. Times are in seconds from the workload's start.
 type Result struct {
@@ -29,8 +33,10 @@ type Result struct {
 	Disruptions []Disruption
 	// Responses are the servers' response times in seconds.
 	Responses []float64
-	// Unserved is how many requests came to services without a ready pod.
+	// Unserved is how many requests came to services without a ready pod, Failed how many ended
+	// without a response, with their pod or with the run.
 	Unserved float64
+	Failed   int
 	// Energy is what the nodes took from the workload's start to End.
 	Energy Energy
 	// Span is all time simulated, the warm-up included.
@@ -57,8 +63,14 @@ func (s *cluster) result() Result {
 		t := m.model.Totals()
 		r.Done, r.Lost, r.Busy = r.Done+t.Pods, r.Lost+t.Lost, r.Busy+t.Busy
 		r.Waited, r.Overcommitted = r.Waited+t.Waited, r.Overcommitted+t.Overcommitted
+		r.Failed += t.Failed
 		r.Energy = r.Energy.with(t)
 		r.Responses = m.model.Responses(r.Responses)
+	}
+	for i := range s.pods {
+		if n := s.records[i].Node; n >= 0 && s.pods[i].isServer() {
+			r.Failed += s.nodes[n].model.Requests(node.PodID(i))
+		}
 	}
 	r.Energy = r.Energy.minus(s.before)
 	return r

@@ -76,8 +76,11 @@ type replica struct {
 	wanted bool  // by the autoscaler
 	absent bool  // there is no such pod
 	lost   bool  // it has failed, which the API does not show yet
-	cpu    float64
-	read   float64 // when cpu was
+	// drained is when its kubelet kills it, at the latest, because it was deleted; 0 if it was not.
+	// Until then it answers the requests that it has.
+	drained float64
+	cpu     float64
+	read    float64 // when cpu was
 }
 
 // newServices takes the services' pods out of those that are created by themselves.
@@ -123,7 +126,7 @@ func (s *cluster) shareRequests(i int32) {
 	w.account(s.now)
 	w.ready = 0
 	for _, r := range w.replicas {
-		if r.wanted && s.isReady(r) {
+		if r.serves() && s.isReady(r) {
 			w.ready++
 		}
 	}
@@ -138,7 +141,7 @@ func (s *cluster) shareRequests(i int32) {
 			continue
 		}
 		share := 0.
-		if r.wanted {
+		if r.serves() {
 			share = rate / float64(w.ready)
 		}
 		s.fail(m.model.SetRate(node.PodID(r.pod), share))
@@ -155,6 +158,9 @@ func (w *service) account(now float64) {
 
 // rate is that of the present step.
 func (w *service) rate() float64 { return w.Rates[w.step-1] }
+
+// serves reports whether a replica gets requests once it is ready.
+func (r *replica) serves() bool { return r.wanted && r.drained == 0 }
 
 func (s *cluster) isReady(r *replica) bool {
 	record := &s.records[r.pod]
@@ -182,7 +188,7 @@ func (s *cluster) scaleService(i int32) {
 // readReplica is a pod's use of the CPU since the last decision, in cores; ok is false if it
 // did not run for all that time.
 func (s *cluster) readReplica(r *replica) (cores float64, ok bool) {
-	if !s.isReady(r) {
+	if r.drained > 0 || !s.isReady(r) {
 		r.read = 0
 		return 0, false
 	}
@@ -246,17 +252,26 @@ func (s *cluster) orderForDeletion(pods []*replica) {
 }
 
 func (s *cluster) createReplica(r *replica) {
-	r.absent, r.lost, r.read = false, false, 0
+	r.absent, r.lost, r.read, r.drained = false, false, 0, 0
 	s.refusals[r.pod], s.restarts[r.pod] = 0, 0
 	s.declare(r.pod)
 	s.queue.push(r.pod, s.now)
 }
 
-// deleteReplica deletes a pod: at once if it has no node, else when its kubelet has heard.
+// A pod that is deleted gets no more requests. It ends when it has answered those that it has, as the
+// simulator checks every drainPeriod seconds, or after terminationGracePeriodSeconds, 30 by default.
+const (
+	drainPeriod = .1
+	gracePeriod = 30.
+)
+
+// deleteReplica deletes a pod: at once if it has no node, else from when its kubelet sees it.
 func (s *cluster) deleteReplica(r *replica) {
 	r.wanted = false
 	switch {
+	case r.drained > 0: // it is deleted already
 	case s.records[r.pod].Node >= 0:
+		r.drained = s.now + 2*s.Latency + gracePeriod
 		s.agenda.add(event{at: s.now + 2*s.Latency, kind: deleted, pod: r.pod})
 	case !r.lost:
 		r.absent = true
@@ -265,14 +280,19 @@ func (s *cluster) deleteReplica(r *replica) {
 	}
 }
 
-// endReplica has the kubelet end a pod that was deleted, unless the node has ended it.
+// endReplica has the kubelet end a pod that was deleted, once it is drained, unless the node has
+// ended it.
 func (s *cluster) endReplica(pod int32) {
-	r := &s.records[pod]
-	if r.Node < 0 {
+	r, replica := &s.records[pod], s.replicas[pod]
+	if r.Node < 0 || replica.drained == 0 {
 		return
 	}
 	m := s.nodes[r.Node]
 	if s.advance(m); r.Node < 0 {
+		return
+	}
+	if m.model.Requests(node.PodID(pod)) > 0 && s.now+drainPeriod <= replica.drained {
+		s.agenda.add(event{at: s.now + drainPeriod, kind: deleted, pod: pod})
 		return
 	}
 	last := node.Transition{At: s.now, Pod: node.PodID(pod), Phase: node.Removed}
@@ -290,7 +310,7 @@ func (s *cluster) endReplica(pod int32) {
 
 // replaceReplica makes a pod of a service anew that is gone, if it is still wanted.
 func (s *cluster) replaceReplica(r *replica) {
-	if r.absent, r.lost = true, false; r.wanted {
+	if r.absent, r.lost, r.drained = true, false, 0; r.wanted {
 		s.createReplica(r)
 	}
 }

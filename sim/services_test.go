@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/node"
@@ -58,8 +59,49 @@ func TestServicesFollowTheirLoad(t *testing.T) {
 	}
 }
 
-// If requests leave no room for all wanted pods, the waiting ones are deleted when they are no
-// longer wanted, and none remains.
+// A pod that the autoscaler deletes answers the requests that it has, for as long as its kubelet lets
+// it: of those that last for two seconds on average none is lost, of those of two minutes some are.
+func TestServicesDrain(t *testing.T) {
+	for _, test := range []struct {
+		work      float64
+		failsSome bool
+	}{{2, false}, {120, true}} {
+		service, pods := rush()
+		service.Rates = []float64{8 / test.work, 2 / test.work, 0}
+		for i := range pods[:len(pods)-1] {
+			pods[i].Server.Work = test.work
+		}
+		failed := 0
+		for seed := range uint64(4) {
+			r := run(t, sim.Config{Nodes: 4, Scheduler: sim.Default{}, Services: []sim.Service{service}, Seed: seed}, pods)
+			failed += r.Failed
+			if got := metric(t, r, "server_failed"); got != float64(r.Failed) {
+				t.Errorf("server_failed is %g, want %d", got, r.Failed)
+			}
+		}
+		if failed > 0 != test.failsSome {
+			t.Errorf("requests of %g s: %d failed", test.work, failed)
+		}
+	}
+}
+
+// A server gets the same requests wherever it runs, others with another seed.
+func TestRequestsAreOfTheServer(t *testing.T) {
+	responses := func(on int, seed uint64) []float64 {
+		pods := []sim.Pod{{On: on, Server: node.Server{Rate: 2, Work: .001}}, {Created: 60, Work: .001}}
+		return run(t, sim.Config{Nodes: 3, Node: node.Params{Cores: 64}, Scheduler: sim.Default{}, Seed: seed}, pods).Responses
+	}
+	want, approx := responses(1, 1), cmpopts.EquateApprox(0, 1e-6)
+	if diff := cmp.Diff(want, responses(3, 1), approx); diff != "" {
+		t.Errorf("on another node (-want +got):\n%s", diff)
+	}
+	if cmp.Equal(want, responses(1, 2), approx) {
+		t.Error("another seed has the same requests")
+	}
+}
+
+// Where requests leave no room for all pods that are wanted, those that wait are deleted when
+// they are wanted no longer, and none is left over.
 func TestServicesWithoutRoom(t *testing.T) {
 	service, pods := rush()
 	service.Rates[1] = 85 // a little more than the node can do

@@ -311,15 +311,15 @@ func TestSummarise(t *testing.T) {
 		Records: []sim.Record{
 			{Bound: 3, Running: 4, Done: 12}, {Bound: 3.5, Running: 4, Done: 8, Kills: 1, Evictions: 3}, {Bound: 11, Done: -1},
 		},
-		Responses: []float64{1, 3},
+		Responses: []float64{1, 3}, Unserved: 7, Failed: 2,
 	}
 	want := map[string]float64{
 		"useful_share": .4, "makespan": 10, "run_mean": 6, "run_p50": 4, "run_p95": 8, "run_p99": 8,
-		"sojourn_mean": 7.5, "sojourn_p50": 5, "sojourn_p95": 10, "sojourn_p99": 10, "sojourn_work_mean": 50. / 6, "lost_work": 1,
+		"sojourn_mean": (10 + 5 + 8) / 3., "sojourn_p50": 8, "sojourn_p95": 10, "sojourn_p99": 10, "sojourn_work_mean": (4*10 + 2*5 + 1*8) / 7., "lost_work": 1,
 		"slowdown_mean": 1.5, "slowdown_p50": 1, "slowdown_p95": 2, "slowdown_p99": 2,
 		"slowdown_jain": .9, "wait_max": 7, "unfinished": 1, "gave_up": 0, "least_share": 1, "kills": 1, "evictions": 3, "most_pods_per_core": 1.5,
 		"cpu_wait": 0, "memory_overload": 0, "utilisation": .25,
-		"server_mean": 2, "server_p50": 1, "server_p95": 3, "server_p99": 3,
+		"server_unserved": 7, "server_failed": 2, "server_mean": 2, "server_p50": 1, "server_p95": 3, "server_p99": 3,
 	}
 	got := map[string]float64{}
 	for _, m := range sim.Summarise(r) {

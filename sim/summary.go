@@ -18,8 +18,9 @@ type Metric struct {
 //   - makespan: from the first creation to the last end
 //   - useful share: core-seconds of pods' work, without what kills have lost,
 //     over the makespan times the cores: one window for every scheduler
-//   - run: from running to done, of the last attempt; sojourn: from creation, to the end
-//     of the run where the pod's Job gave up; mean, p50, p95 and p99
+//   - run: from running to done, of the last attempt, of pods that ended; sojourn: from creation,
+//     to the end of the run where the pod's Job gave up or the horizon cut it off, a lower bound
+//     then; mean, p50, p95 and p99
 //   - sojourn work mean: the mean sojourn where each pod counts by its core-seconds; sojourn
 //     owner mean: the mean of the means of owners' pods, where there are several owners
 //   - slowdown: run time over that alone on a node, and its Jain index
@@ -27,7 +28,8 @@ type Metric struct {
 //     same of the pods alone on a node
 //   - resident slowdown: the same of the pods that are on nodes from the start
 //   - wait: the longest time from a pod's creation to its last bind
-//   - unfinished: pods that the horizon cut off; gave up: those whose Job did
+//   - unfinished: pods that the horizon cut off, which have no run and no slowdown; gave up: those
+//     whose Job did
 //   - kills, evictions: by the kernel, and by kubelets, which refuse some pods at once; lost
 //     work: the core-seconds that pods had done until then
 //   - least share: the pods that the node with fewest ran, over the mean of all
@@ -42,16 +44,16 @@ type Metric struct {
 //     to take; cpu and memory ratio: what these took over what was expected of them, as
 //     far as there was confidence, p10, p50 and p90
 //   - server: mean and p99 of response times; unserved: requests to services without a ready
-//     pod
+//     pod; failed: those that ended without a response, with their pod or with the run
 //   - where a descheduler may evict pods, what follows from it ([Disruption])
 //   - energy, where the nodes' power is modelled: all that they took from the workload's
 //     start to its end, in kJ; energy dynamic what of it load has caused, energy if empty
 //     slept what it were if a node without pods took nothing; energy pod all of it over
 //     the pods that ended, and edp times their mean sojourn
 func Summarise(r Result) []Metric {
-	var run, sojourn, slowdown, resident []float64
+	var run, sojourn, unfinished, slowdown, resident []float64
 	owners := sojourns{}
-	kills, evictions, unfinished, gaveUp, first, wait := 0, 0, 0, 0, math.Inf(1), math.Inf(-1)
+	kills, evictions, gaveUp, first, wait := 0, 0, 0, math.Inf(1), math.Inf(-1)
 	for i, record := range r.Records {
 		p := r.Pods[i]
 		if p.Server.Rate > 0 {
@@ -63,31 +65,34 @@ func Summarise(r Result) []Metric {
 		if p.On == 0 && record.Bound >= 0 {
 			wait = math.Max(wait, record.Bound-p.Created)
 		}
-		if record.GaveUp {
-			gaveUp++
-			sojourn = append(sojourn, r.End-p.Created)
-			owners.add(p, r.End-p.Created)
-			continue
-		}
 		if record.Done < 0 {
-			unfinished++
+			sojourned := max(r.End-p.Created, 0)
+			owners.add(p, sojourned)
+			if record.GaveUp {
+				gaveUp++
+				sojourn = append(sojourn, sojourned)
+			} else {
+				unfinished = append(unfinished, sojourned)
+			}
 			continue
 		}
-		run = append(run, record.Done-record.Running)
 		sojourn = append(sojourn, record.Done-p.Created)
 		owners.add(p, record.Done-p.Created)
+		run = append(run, record.Done-record.Running)
 		slowdown = append(slowdown, (record.Done-record.Running)/p.Solo())
 		if p.On > 0 {
 			resident = append(resident, slowdown[len(slowdown)-1])
 		}
 	}
 	var m metrics
-	if len(run) > 0 {
+	if sojourn := slices.Concat(sojourn, unfinished); len(sojourn) > 0 {
 		m.add("useful_share", (r.Done-r.Lost)/((r.End-first)*r.Cores), "1")
 		m.add("makespan", r.End-first, "s")
-		m.quantiles("run", "s", run)
 		m.quantiles("sojourn", "s", sojourn)
 		owners.report(&m)
+	}
+	if len(run) > 0 {
+		m.quantiles("run", "s", run)
 		m.quantiles("slowdown", "1", slowdown)
 		m.add("slowdown_jain", jain(slowdown), "1")
 	}
@@ -97,7 +102,7 @@ func Summarise(r Result) []Metric {
 	if r.Span > 0 && wait >= 0 {
 		m.add("wait_max", wait, "s")
 	}
-	m.add("unfinished", float64(unfinished), "pods")
+	m.add("unfinished", float64(len(unfinished)), "pods")
 	m.add("gave_up", float64(gaveUp), "pods")
 	if r.Span > 0 {
 		m.add("least_share", leastShare(r), "1")
@@ -118,9 +123,10 @@ func Summarise(r Result) []Metric {
 	}
 	if len(r.Responses) > 0 {
 		m.quantiles("server", "s", r.Responses)
-		if r.Unserved > 0 {
-			m.add("server_unserved", r.Unserved, "requests")
-		}
+	}
+	if len(r.Responses) > 0 || r.Unserved > 0 || r.Failed > 0 {
+		m.add("server_unserved", r.Unserved, "requests")
+		m.add("server_failed", float64(r.Failed), "requests")
 	}
 	return m
 }

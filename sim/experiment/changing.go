@@ -9,12 +9,12 @@ import (
 )
 
 // changing are what the experiments on demand that changes compare.
-var changing = []string{Spazio, pooled, shortestFirst, Default, requestsRight, requestsP98, "load-aware", lowerBound}
+var changing = []string{Spazio, pooled, shortestFirst, Default, requestsRight, RequestsP98, "load-aware", lowerBound}
 
 var traces = Experiment{
 	Name: "traces", Title: "Arrivals as in public traces",
 	Question:      "Pods arrive as in Alibaba's batch jobs of 2018, as in its Kubernetes cluster of 2023, and of forty owners with a load that rises and falls, and declare nothing or what the trace has them declare: who does best where lives and sizes have heavy tails and plans are wrong?",
-	OptionalTrace: "a directory with folders " + workload.Alibaba2018 + " and " + workload.OpenB2023 + " of the public files, for one that is missing the generator of this repository",
+	OptionalTrace: "a directory with folders " + workload.Alibaba2018 + " and " + workload.OpenB2023 + " of the public files",
 	defaults:      Params{Duration: 900, mixed: true, spazio: counting}, schedulers: changing, chosen: true,
 	sweep: Sweep{
 		mix: workload.Traces(), Load: []float64{.9}, Fleet: on19,
@@ -25,7 +25,7 @@ var traces = Experiment{
 		if err != nil {
 			return sim.Config{}, nil, err
 		}
-		pods, err := workload.Replay(seed, trace, p.half(), p.load, p.cores(), p.Duration)
+		pods, err := workload.Replay(seed, trace(seed, p.half()), p.half(), p.load, p.cores(), p.Duration)
 		if err != nil || p.requests == workload.RequestPlanned {
 			return p.cluster(), pods, err
 		}
@@ -38,14 +38,11 @@ var traces = Experiment{
 }
 
 // readPods has the traces of pods read or generated, each once.
-func readPods(dir fs.FS) func(name string) ([]sim.Pod, error) {
-	read := map[string]func() ([]sim.Pod, error){}
+func readPods(dir fs.FS) func(name string) (workload.Trace, error) {
+	read := map[string]func() (workload.Trace, error){}
 	for _, name := range workload.Traces() {
-		read[name] = sync.OnceValues(func() ([]sim.Pod, error) {
-			if dir == nil {
-				return workload.Generate(name)
-			}
-			if _, err := fs.Stat(dir, name); err != nil {
+		read[name] = sync.OnceValues(func() (workload.Trace, error) {
+			if dir == nil || name == workload.ZipfOwners {
 				return workload.Generate(name)
 			}
 			folder, err := fs.Sub(dir, name)
@@ -55,7 +52,7 @@ func readPods(dir fs.FS) func(name string) ([]sim.Pod, error) {
 			return workload.ReadTrace(name, folder)
 		})
 	}
-	return func(name string) ([]sim.Pod, error) { return read[name]() }
+	return func(name string) (workload.Trace, error) { return read[name]() }
 }
 
 // coresPerService is on how many cores there is a service.
@@ -65,7 +62,7 @@ var services = Experiment{
 	Name: "services", Title: "Services that the scheduler places, beside arrivals, for a day",
 	Question: "Services with a daily load, which an autoscaler grows and shrinks, share nodes with pods of two minutes that take so much of the cores: how many cores do these get while the p99 of the services' responses is at most 1.2 times that alone?",
 	defaults: Params{Duration: 86_400, Law: workload.Exponential, mixed: true, spazio: counting}, partial: true, idle: true,
-	schedulers: []string{Spazio, pooled, Default, requestsP98}, chosen: true,
+	schedulers: []string{Spazio, pooled, Default, RequestsP98}, chosen: true,
 	sweep: Sweep{
 		Work: []float64{120}, Load: []float64{.3, .5, .7}, Fleet: []string{"5x4"},
 		Requests: []workload.Requests{workload.RequestNone, workload.RequestServers},

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -100,6 +101,7 @@ type Experiment struct {
 	// them answer the question.
 	schedulers []string
 	chosen     bool
+	given      []sim.Pod // by Given
 	build      func(p Params, seed uint64) (sim.Config, []sim.Pod, error)
 }
 
@@ -135,7 +137,7 @@ func Given(name string, pods []sim.Pod) Experiment {
 	return Experiment{
 		Name: name, Title: "A workload of its own",
 		Question: fmt.Sprintf("%d pods that were given: what becomes of them?", len(pods)),
-		defaults: Params{mixed: true}, sweep: Sweep{Fleet: []string{small}},
+		defaults: Params{mixed: true}, sweep: Sweep{Fleet: []string{small}}, given: pods,
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			return p.cluster(), workload.StartUp(seed, pods), nil
 		},
@@ -349,7 +351,8 @@ func mixture(m workload.Mix) func(Params, uint64) (sim.Config, []sim.Pod, error)
 type recordings struct {
 	utilisations func() ([]workload.Utilisation, error)
 	functions    func() ([]workload.Function, error)
-	pods         func(name string) ([]sim.Pod, error)
+	pods         func(name string) (workload.Trace, error)
+	digest       func() ([sha256.Size]byte, error) // of all files
 }
 
 func newRecordings(trace fs.FS) *recordings {
@@ -357,6 +360,7 @@ func newRecordings(trace fs.FS) *recordings {
 		utilisations: sync.OnceValues(func() ([]workload.Utilisation, error) { return workload.ReadUtilisations(trace) }),
 		functions:    sync.OnceValues(func() ([]workload.Function, error) { return workload.ReadFunctions(trace) }),
 		pods:         readPods(trace),
+		digest:       sync.OnceValues(func() ([sha256.Size]byte, error) { return digest(trace) }),
 	}
 }
 
@@ -422,10 +426,18 @@ const batchPerCore = 13
 
 // Cases are the combinations of the sweep. Values of p go before the
 // experiment's defaults. It returns a *NameError for a fleet that is none, ErrNoTrace
-// where a trace is missing, and the errors of Set.
+// where a trace is missing, workload.ErrTrace where a folder of it is, and the errors of Set.
 func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	if e.NeedsTrace != "" && p.Trace == nil {
 		return nil, fmt.Errorf("%w: %s wants %s", ErrNoTrace, e.Name, e.NeedsTrace)
+	}
+	switch {
+	case e.NeedsTrace == "" && e.OptionalTrace == "":
+		p.Trace = nil
+	case e.OptionalTrace != "" && p.Trace != nil:
+		if err := workload.CheckTraces(p.Trace); err != nil {
+			return nil, fmt.Errorf("%s wants %s: %w", e.Name, e.OptionalTrace, err)
+		}
 	}
 	orElse(&p.Law, e.defaults.Law)
 	orElse(&p.Duration, e.defaults.Duration)

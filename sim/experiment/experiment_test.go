@@ -220,6 +220,51 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
+// A sojourn or a makespan is a lower bound where the horizon cut off pods, and a total slowdown where Jobs
+// gave up, too; a ratio is one on the side where that is so, and no target holds by what is not known.
+func TestBounds(t *testing.T) {
+	for _, test := range []struct {
+		metric, cut          string
+		own, base            float64 // pods that were cut
+		mean, ratio, ratioTo string
+	}{
+		{"sojourn_mean", "unfinished", 0, 0, "", "", ""},
+		{"sojourn_mean", "unfinished", 2, 0, "≥", "≥", "≤"},
+		{"makespan", "unfinished", 2, 1, "≥", "≈", "≈"},
+		{"run_mean", "unfinished", 2, 1, "", "", ""},
+		{"sojourn_mean", "gave_up", 2, 1, "", "", ""},
+		{"total_slowdown_p99", "gave_up", 0, 1, "", "≤", "≥"},
+	} {
+		data := slices.Concat(
+			rows(test.metric, map[string][]float64{"spazio": {5, 6}, "default": {7, 8}}),
+			rows(test.cut, map[string][]float64{"spazio": {0, test.own}, "default": {test.base, 0}}),
+		)
+		bound := func(lines []experiment.Line, scheduler string) string {
+			i := slices.IndexFunc(lines, func(l experiment.Line) bool { return l.Scheduler == scheduler && l.Metric == test.metric })
+			return lines[i].Bound
+		}
+		got := []string{
+			bound(experiment.Summarise(data), "spazio"), bound(experiment.Ratios(data, "default"), "spazio"), bound(experiment.Ratios(data, "spazio"), "default"),
+		}
+		if want := []string{test.mean, test.ratio, test.ratioTo}; !slices.Equal(got, want) {
+			t.Errorf("%+v: %q, want %q", test, got, want)
+		}
+	}
+	traces := cases(t, "traces", experiment.Params{Nodes: 1}, experiment.Sweep{})[:1]
+	data := slices.Concat(rows("sojourn_mean", map[string][]float64{"spazio": {5, 6}, "default": {7, 8}}), rows("unfinished", map[string][]float64{"spazio": {1, 0}, "default": {0, 0}}))
+	for _, holds := range []bool{false, true} {
+		for i := range data {
+			if data[i].Experiment = traces[0].Label; holds {
+				data[i].Value = max(data[i].Value, 1) - 1 // none is cut off
+			}
+		}
+		verdicts := experiment.Judge(traces, data, experiment.Spazio)
+		if len(verdicts) != 1 || verdicts[0].Holds != holds {
+			t.Errorf("with pods cut off %v: %+v", !holds, verdicts)
+		}
+	}
+}
+
 // Without a logarithm there is the ratio of the means.
 func TestRatiosOfNothing(t *testing.T) {
 	tests := []struct {

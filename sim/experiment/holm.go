@@ -56,12 +56,13 @@ func pairedP(ratios []float64) float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(math.Abs(mean)/sd*math.Sqrt(n))
 }
 
-// Headline is a comparison of the headline table: Spazio's metric over the other scheduler's,
-// and the p-value that there is no difference, adjusted for the number of the table's rows.
+// Headline is a comparison of the headline table: the metric of a Spazio over the other scheduler's,
+// and the p-value that there is no difference, adjusted for the number of the table's rows. Both are
+// NaN where the test could not be computed; such a row still counts among them.
 type Headline struct {
-	Experiment, Metric, Other string
-	Ratio                     Interval
-	P, Adjusted               float64
+	Experiment, Scheduler, Metric, Other string
+	Ratio                                Interval
+	P, Adjusted                          float64
 }
 
 // headlines are declared before any run: the metric, of which experiments, to whom.
@@ -75,27 +76,61 @@ var headlines = []struct {
 	{in("memory", "mixed-io", "unlike"), "kills", []string{Default}},
 	{in("background", "wrong-requests"), "slowdown_p99", []string{Default, requestsRight}},
 	{in("servers"), "server_p99", []string{Default, requestsRight}},
+	{in("traces", "phases"), "sojourn_mean", []string{Default, requestsRight}},
+	{offered, "server_p99", []string{Default, RequestsP98}},
+	{in("services").atLoad(0), coresUsed, []string{Default, RequestsP98}},
+	{in("relief"), "total_slowdown_p99", []string{unrelieved}},
 }
 
-// Headlines is the table of the cases whose schedulers were run.
+// offered are the cases of services with a load beside them; that without one is of ServiceCores.
+func offered(c Case) bool { return in("services")(c) && c.Params.load > 0 }
+
+// Headlines is the table of the cases whose schedulers were run. It is of Spazio as installed, with
+// profiles on, where that was.
 func Headlines(cases []Case, rows []Row) []Headline {
+	answered, answers := ServiceCores(cases, rows)
+	cases, rows = slices.Concat(cases, answered), slices.Concat(rows, answers)
+	ran := map[[2]string]bool{}
+	for _, r := range rows {
+		ran[[2]string{r.Experiment, r.Scheduler}] = true
+	}
 	var table []Headline
-	var p []float64
 	for _, h := range headlines {
 		for _, other := range h.others {
 			ratios := Ratios(rows, other)
 			for _, c := range cases {
-				for _, l := range ratios {
-					if h.applies(c) && l.Experiment == c.Label && l.Scheduler == Spazio && l.Metric == h.metric {
-						table = append(table, Headline{Experiment: c.Label, Metric: h.metric, Other: other, Ratio: l.Interval, P: pairedP(l.Values)})
-						p = append(p, table[len(table)-1].P)
-					}
+				own := units
+				if !ran[[2]string{c.Label, own}] {
+					own = Spazio
+				}
+				if h.applies(c) && ran[[2]string{c.Label, own}] && ran[[2]string{c.Label, other}] {
+					table = append(table, headline(ratios, c.Label, own, h.metric, other))
 				}
 			}
 		}
 	}
+	p := make([]float64, len(table))
+	for i, h := range table {
+		if p[i] = h.P; math.IsNaN(h.P) {
+			p[i] = 1
+		}
+	}
 	for i, v := range Holm(p) {
-		table[i].Adjusted = v
+		if table[i].Adjusted = v; math.IsNaN(table[i].P) {
+			table[i].Adjusted = math.NaN()
+		}
 	}
 	return table
+}
+
+// headline is a row of the table that is not adjusted yet.
+func headline(ratios []Line, label, scheduler, metric, other string) Headline {
+	nan := math.NaN()
+	h := Headline{Experiment: label, Scheduler: scheduler, Metric: metric, Other: other, Ratio: Interval{Mean: nan, Low: nan, High: nan}, P: nan}
+	for _, l := range ratios {
+		if l.Experiment == label && l.Scheduler == scheduler && l.Metric == metric {
+			h.Ratio, h.P = l.Interval, pairedP(l.Values)
+		}
+	}
+	return h
 }

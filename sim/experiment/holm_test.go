@@ -2,7 +2,9 @@ package experiment_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,8 +50,96 @@ func TestHeadlines(t *testing.T) {
 	}
 	want := 1 - 2*math.Sqrt(3)/math.Sqrt(14)
 	got := experiment.Headlines(c, rows)
-	if len(got) != 2 || got[0].Other != "default" || math.Abs(got[0].P-want) > 1e-9 || math.Abs(got[0].Adjusted-2*want) > 1e-9 || got[1].P != 1 {
-		t.Errorf("%+v, want p = %.4f, twice that, and 1", got, want)
+	if len(got) != 3 || got[0].Other != "default" || math.Abs(got[0].P-want) > 1e-9 || math.Abs(got[0].Adjusted-3*want) > 1e-9 || got[1].P != 1 || !math.IsNaN(got[2].P) {
+		t.Errorf("%+v, want p = %.4f, three times that, 1, and none of kills, which have no rows", got, want)
+	}
+}
+
+// The table is of Spazio with profiles where that was run, has a row for what could not be computed,
+// which counts as any other, and the experiments that came later.
+func TestHeadlinesAsInstalled(t *testing.T) {
+	var all []experiment.Case
+	for _, name := range []string{"unlike", "profiles-mixes", "traces", "phases", "relief", "services"} {
+		sweep := experiment.Sweep{Work: []float64{1}, Load: []float64{.5}, Requests: []workload.Requests{workload.RequestNone}}
+		all = append(all, cases(t, name, experiment.Params{Nodes: 1, Pods: 2}, sweep)[0])
+	}
+	var rows []experiment.Row
+	for i, c := range all {
+		for seed := range uint64(3) {
+			of := func(scheduler, metric string, value float64) {
+				rows = append(rows, experiment.Row{Experiment: c.Label, Scheduler: scheduler, Seed: seed, Metric: metric, Value: value})
+			}
+			for _, scheduler := range []string{"default", "spazio-no-relief", "idle"} {
+				of(scheduler, "sojourn_mean", 1)
+				of(scheduler, "total_slowdown_p99", 1)
+				of(scheduler, "server_p99", 1)
+				of(scheduler, "utilisation", .5)
+			}
+			of("default", "kills", 5)
+			if i == 0 { // profiles are on in the others
+				of("spazio-units", "sojourn_mean", math.Exp(float64(seed+1)))
+				of("spazio-units", "kills", 0)
+			}
+			of("spazio", "sojourn_mean", 1)
+			of("spazio", "total_slowdown_p99", 1)
+			of("spazio", "server_p99", 1)
+			of("spazio", "utilisation", .5)
+		}
+	}
+	type row struct {
+		Experiment, Scheduler, Metric string
+		P, Adjusted                   string
+	}
+	var got []row
+	for _, h := range experiment.Headlines(all, rows) {
+		got = append(got, row{strings.SplitN(h.Experiment, "/", 2)[0], h.Scheduler, h.Metric, fmt.Sprintf("%.3f", h.P), fmt.Sprintf("%.3f", h.Adjusted)})
+	}
+	want := []row{
+		{"unlike", "spazio-units", "sojourn_mean", "0.074", "0.593"}, // eight times it
+		{"profiles-mixes", "spazio", "sojourn_mean", "1.000", "1.000"},
+		{"unlike", "spazio-units", "kills", "NaN", "NaN"},
+		{"traces", "spazio", "sojourn_mean", "1.000", "1.000"},
+		{"phases", "spazio", "sojourn_mean", "1.000", "1.000"},
+		{"services", "spazio", "server_p99", "1.000", "1.000"},
+		{"services", "spazio", "cores_at_p99", "1.000", "1.000"},
+		{"relief", "spazio", "total_slowdown_p99", "1.000", "1.000"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Of the loads 0.3, 0.5 and 0.7 that take 10, 14 and 18 of 20 cores, and 6 without, one scheduler keeps
+// to 1.2 times the 100 ms alone at two, another at none.
+func TestServiceCores(t *testing.T) {
+	all := cases(t, "services", experiment.Params{Nodes: 5}, experiment.Sweep{Requests: []workload.Requests{workload.RequestNone}})
+	if len(all) != 3 {
+		t.Fatalf("%d cases", len(all))
+	}
+	var rows []experiment.Row
+	for i, c := range all {
+		for scheduler, p99 := range map[string][]float64{"idle": {.1, .1, .1}, "spazio": {.1, .119, .13}, "default": {.2, .4, .6}} {
+			used := .5 + .2*float64(i)
+			if scheduler == "idle" {
+				used = .3
+			}
+			for metric, value := range map[string]float64{"server_p99": p99[i], "utilisation": used} {
+				rows = append(rows, experiment.Row{Experiment: c.Label, Scheduler: scheduler, Seed: 4, Metric: metric, Value: value})
+			}
+		}
+	}
+	answered, answers := experiment.ServiceCores(all, rows)
+	if len(answered) != 1 || answered[0].Label != "services/work=120/requests=none" {
+		t.Errorf("cases %v", answered)
+	}
+	got := map[string]float64{}
+	for _, r := range answers {
+		if got[r.Scheduler] = r.Value; r.Experiment != "services/work=120/requests=none" || r.Metric != "cores_at_p99" || r.Seed != 4 || r.Unit != "cores" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if diff := cmp.Diff(map[string]float64{"spazio": 14, "default": 6}, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

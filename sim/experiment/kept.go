@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 )
 
@@ -86,8 +87,10 @@ func (k *kept) add(t task, rows []Row) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.rows[t.name()] = rows
-	k.write(keptLine{Run: t.name(), Rows: rows})
+	if name := t.name(); name != "" {
+		k.rows[name] = rows
+		k.write(keptLine{Run: name, Rows: rows})
+	}
 }
 
 func (k *kept) write(l keptLine) {
@@ -98,10 +101,36 @@ func (k *kept) write(l keptLine) {
 	k.err = errors.Join(k.err, err)
 }
 
-// name is of one run alone, among those of a build.
+// name is of one run alone, among those of a build. It depends on the contents of its trace and on
+// pods that were given, for other files may come under the same names. It is empty where the trace
+// cannot be read.
 func (t task) name() string {
 	p := t.kase.Params
+	trace, err := p.recordings.digest()
+	if err != nil {
+		return ""
+	}
 	p.recordings = nil // of Trace
-	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", p))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v %x %+v", p, trace, t.kase.Experiment.given))
 	return fmt.Sprintf("%s %s %d %x", t.kase.Label, t.scheduler, t.seed, sum[:8])
+}
+
+// digest is of the names and the contents of all files, if there are any.
+func digest(dir fs.FS) (sum [sha256.Size]byte, err error) {
+	if dir == nil {
+		return sum, nil
+	}
+	all := sha256.New()
+	err = fs.WalkDir(dir, ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if info, err := fs.Stat(dir, path); err != nil || info.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(dir, path)
+		fmt.Fprintf(all, "%q %d %s", path, len(content), content)
+		return err
+	})
+	return [sha256.Size]byte(all.Sum(nil)), err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -78,7 +80,46 @@ func TestKeptRunsAreNotMadeAgain(t *testing.T) {
 	}
 }
 
-// A file can be resumed wherever its writing was interrupted, and another kind of file is not
+// Runs of another trace or of other pods are made, even if their files have the names of those before.
+func TestKeptRunsAreOfTheirFiles(t *testing.T) {
+	dir := t.TempDir()
+	functions := func(minute string) []experiment.Case {
+		for name, text := range map[string]string{
+			"invocations.csv": "HashOwner,HashApp,HashFunction,Trigger,1\no,a,f,http," + minute + "\n",
+			"durations.csv":   "HashOwner,HashApp,HashFunction,Average,percentile_Average_0,percentile_Average_100\no,a,f,1," + minute + "0,900\n",
+			"memory.csv":      "HashOwner,HashApp,SampleCount,AverageAllocatedMb,AverageAllocatedMb_pct1\n",
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return cases(t, "functions", experiment.Params{Nodes: 2, Duration: 60, Trace: os.DirFS(dir)}, experiment.Sweep{})
+	}
+	given := func(work float64) []experiment.Case {
+		of, err := experiment.Given("pods", []sim.Pod{{Work: work}}).Cases(experiment.Params{Nodes: 1}, experiment.Sweep{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return of
+	}
+	o := experiment.Options{Schedulers: []string{experiment.Default}, Seeds: []uint64{1}}
+	for name, make := range map[string]func(of string) []experiment.Case{
+		"trace": functions,
+		"pods":  func(of string) []experiment.Case { return given(float64(len(of))) },
+	} {
+		first := opened("")
+		want := kept(t, first, make("5"), o)
+		again := opened(first.String())
+		if diff := cmp.Diff(want, kept(t, again, make("5"), o)); diff != "" || again.String() != first.String() {
+			t.Errorf("%s: made again (-want +got):\n%s", name, diff)
+		}
+		if got := kept(t, opened(first.String()), make("70"), o); cmp.Equal(want, got) {
+			t.Errorf("%s: runs of others were taken", name)
+		}
+	}
+}
+
+// A file is taken up again wherever its writing was cut off, and one that is no such file is not
 // touched.
 func TestKeptFileIsCutAnywhere(t *testing.T) {
 	b1 := cases(t, "b1", experiment.Params{Nodes: 1, Pods: 4}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}})

@@ -176,7 +176,7 @@ var elsewhere = map[string]bool{
 	// TestRequestsAreDeclared
 	"requests-right": true, "requests-p98": true, "requests-wrong": true, "limit-range": true, "kueue": true, "batch-resources": true,
 	// TestWhoEvicts
-	"spazio-no-relief": true, "low-node-load": true, "low-node-load-deviation": true, "low-node-utilization": true, "low-node-utilization-deviation": true,
+	"spazio-no-relief": true, "low-node-load": true, "low-node-utilization": true,
 	// TestSourcesDiffer
 	"source": true, "source-signal": true, "source-pooled": true, "source-cautious": true,
 }

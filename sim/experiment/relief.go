@@ -18,14 +18,8 @@ var relieving = []namedScheduler{
 	{"low-node-load", "the same, with Koordinator's LowNodeLoad", func(p Params) sim.Scheduler {
 		return sim.LowNodeLoad{Spazio: withoutRelief(p)}
 	}},
-	{"low-node-load-deviation", "the same, with thresholds about the mean", func(p Params) sim.Scheduler {
-		return sim.LowNodeLoad{Spazio: withoutRelief(p), Deviation: true}
-	}},
 	{"low-node-utilization", "Spazio's placement, with LowNodeUtilization on a Prometheus query", func(p Params) sim.Scheduler {
 		return sim.LowNodeUtilization{Spazio: withoutRelief(p)}
-	}},
-	{"low-node-utilization-deviation", "the same, with thresholds about the mean", func(p Params) sim.Scheduler {
-		return sim.LowNodeUtilization{Spazio: withoutRelief(p), Deviation: true}
 	}},
 }
 

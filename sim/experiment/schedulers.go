@@ -17,7 +17,8 @@ const (
 	Default   = "default"
 	// requestsRight is Default where every pod's owner knows what it needs.
 	requestsRight = "requests-right"
-	requestsP98   = "requests-p98"
+	// RequestsP98 is Default where they know what most of their pods need at most.
+	RequestsP98 = "requests-p98"
 	// limitRange is Default where all pods request the same, batchResources where Koordinator
 	// counts correct requests.
 	limitRange     = "limit-range"
@@ -49,7 +50,7 @@ var schedulers = []namedScheduler{
 	}},
 	{Default, "kube-scheduler's default profile", kube},
 	{requestsRight, "the default profile, where each pod requests what it needs", kube},
-	{requestsP98, "the default profile, where each pod requests the 98th percentile of its owner's pods", kube},
+	{RequestsP98, "the default profile, where each pod requests the 98th percentile of its owner's pods", kube},
 	{requestsWrong, "the default profile, where pods request nothing, thrice or a third of what they use", kube},
 	{limitRange, "the default profile, where pods that request nothing request what all pods need in the mean", kube},
 	{kueue, "the same as requests-right behind a queue, Kueue's, whose quota is what nodes have", func(Params) sim.Scheduler { return sim.Kueue{} }},
@@ -87,7 +88,7 @@ var schedulers = []namedScheduler{
 // has them declare.
 var declares = map[string]workload.Requests{
 	requestsRight: workload.RequestRight,
-	requestsP98:   workload.RequestP98,
+	RequestsP98:   workload.RequestP98,
 	requestsWrong: workload.RequestMixed,
 
 	limitRange:     workload.RequestMean,

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"math"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -20,6 +21,27 @@ type Line struct {
 type Interval struct {
 	Mean, Low, High float64
 	N               int
+	// Bound is "≥" where the true figure is not known and at least this, since pods did not end (see
+	// [sim.Summarise]); of a ratio it is "≤" where that is so of the base, and "≈" where it is of both.
+	Bound string
+}
+
+// unended returns whether a figure counts pods of any seed that did not end for what they took
+// until the run's end.
+func unended(rows []Row) func(lineKey) bool {
+	some := map[lineKey]bool{}
+	for _, r := range rows {
+		if r.Value > 0 && (r.Metric == "unfinished" || r.Metric == "gave_up") {
+			some[lineKey{r.Experiment, r.Scheduler, r.Metric}] = true
+		}
+	}
+	return func(k lineKey) bool {
+		slowdown := strings.HasPrefix(k.metric, "total_slowdown")
+		if !slowdown && k.metric != "makespan" && !strings.HasPrefix(k.metric, "sojourn") {
+			return false
+		}
+		return some[lineKey{k.experiment, k.scheduler, "unfinished"}] || slowdown && some[lineKey{k.experiment, k.scheduler, "gave_up"}]
+	}
 }
 
 const confidence = .95
@@ -52,8 +74,12 @@ func Summarise(rows []Row) []Line {
 		}
 		lines[i].Values = append(lines[i].Values, r.Value)
 	}
+	isBound := unended(rows)
 	for i := range lines {
-		lines[i].Interval = intervalOf(lines[i].Values)
+		l := &lines[i]
+		if l.Interval = intervalOf(l.Values); isBound(lineKey{l.Experiment, l.Scheduler, l.Metric}) {
+			l.Bound = "≥"
+		}
 	}
 	return lines
 }
@@ -87,10 +113,19 @@ func Ratios(rows []Row, base string) []Line {
 		ratios = append(ratios, r)
 	}
 	lines := Summarise(ratios)
+	isBound := unended(rows)
 	for i := range lines {
 		l := &lines[i]
-		sum := sums[lineKey{l.Experiment, l.Scheduler, l.Metric}]
-		l.Interval = geometric(l.Values, divide(sum[0], sum[1]))
+		k := lineKey{l.Experiment, l.Scheduler, l.Metric}
+		l.Interval = geometric(l.Values, divide(sums[k][0], sums[k][1]))
+		switch own, other := isBound(k), isBound(lineKey{l.Experiment, base, l.Metric}); {
+		case own && other:
+			l.Bound = "≈"
+		case own:
+			l.Bound = "≥"
+		case other:
+			l.Bound = "≤"
+		}
 	}
 	return lines
 }

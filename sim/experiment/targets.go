@@ -160,9 +160,9 @@ func Judge(cases []Case, rows []Row, scheduler string) []verdict {
 				continue
 			}
 			own, _ := interval(measured.means, c.Label, t.metric, scheduler)
-			holds := i.Mean <= t.bound+tolerance || own.Mean == 0 // there is no less
+			holds := i.Mean <= t.bound+tolerance && (i.Bound == "" || i.Bound == "≤") || own.Mean == 0 // there is no less
 			if t.atLeast {
-				holds = i.Mean >= t.bound-tolerance
+				holds = i.Mean >= t.bound-tolerance && (i.Bound == "" || i.Bound == "≥")
 			}
 			verdicts = append(verdicts, verdict{c.Label, t.claim(), i, holds})
 		}

@@ -22,10 +22,12 @@ type container struct {
 	grows          float64 // when it takes more
 	stages         stages
 	requests       *rand.Rand
-	nextRequest    float64
-	quota          *quota  // nil without a limit
-	past           Usage   // until its restart, its present stage or its requests
-	backoff        float64 // before its next restart, 0 before the first
+	// expected is how many requests would come on average until the next one does.
+	expected    float64
+	nextRequest float64
+	quota       *quota  // nil without a limit
+	past        Usage   // until its restart, its present stage or its requests
+	backoff     float64 // before its next restart, 0 before the first
 }
 
 // next is when the pod enters its next phase unless it is running.
@@ -102,6 +104,8 @@ type Totals struct {
 	// Joules is the energy taken, IdleJoules what of it is taken without load, and
 	// EmptyJoules what was taken while no pod was on the node.
 	Joules, IdleJoules, EmptyJoules float64
+	// Failed is how many requests ended with their server, without a response.
+	Failed int
 }
 
 // New returns an empty node at time 0, or a *field.Error.
@@ -494,8 +498,8 @@ func (m *Model) begin(c *container) {
 	c.grows = m.now
 	m.grow(c)
 	if c.Server.Work > 0 {
-		c.requests = rand.New(rand.NewPCG(m.params.Seed, uint64(c.ID)^1<<63))
-		m.expectRequest(c)
+		c.requests = rand.New(rand.NewPCG(c.Seed, uint64(c.ID)^1<<63))
+		m.drawRequest(c)
 		return
 	}
 	m.work(c)
@@ -538,7 +542,7 @@ func (m *Model) request(c *container) {
 	}
 	work := c.requests.ExpFloat64() * c.Server.Work
 	c.class.add(thread{target: c.class.served + work, pod: c, began: m.now})
-	m.expectRequest(c)
+	m.drawRequest(c)
 }
 
 // await has a container among those that await something.
@@ -548,12 +552,34 @@ func (m *Model) await(c *container) {
 	}
 }
 
-// expectRequest draws when a server's next request comes.
+// drawRequest draws a server's next request.
+func (m *Model) drawRequest(c *container) {
+	c.expected = c.requests.ExpFloat64()
+	m.expectRequest(c)
+}
+
+// expectRequest finds when a server's next request comes at its present rate.
 func (m *Model) expectRequest(c *container) {
 	c.nextRequest = math.Inf(1)
 	if c.Server.Rate > 0 {
-		c.nextRequest = m.now + c.requests.ExpFloat64()/c.Server.Rate
+		c.nextRequest = m.now + c.expected/c.Server.Rate
 	}
+}
+
+// Requests returns how many requests a server has that are not answered.
+func (m *Model) Requests(id PodID) int {
+	if i := m.find(id); i >= 0 {
+		return m.containers[i].open()
+	}
+	return 0
+}
+
+// open is the number of a server's requests that are not answered.
+func (c *container) open() int {
+	if c.class == nil || c.class.kind != serving {
+		return 0
+	}
+	return len(c.class.threads)
 }
 
 // SetRate sets the mean number of requests a second of a server that is there, from now on;
@@ -567,8 +593,10 @@ func (m *Model) SetRate(id PodID, rate float64) error {
 	if c.Server.Rate == rate {
 		return nil
 	}
-	c.Server.Rate = rate
-	if c.phase == Running { // the time to the next request has no memory
+	if c.phase == Running && c.Server.Rate > 0 { // the same requests come, sooner or later
+		c.expected = max(c.nextRequest-m.now, 0) * c.Server.Rate
+	}
+	if c.Server.Rate = rate; c.phase == Running {
 		m.expectRequest(c)
 		m.await(c)
 		m.schedule()
@@ -613,6 +641,7 @@ func (m *Model) takeThreads(c *container) {
 	m.burst(m.params.StopWork.Seconds())
 	c.phase = Killed
 	m.totals.Lost += c.done()
+	m.totals.Failed += c.open()
 	m.used = m.memory()
 	class := c.class
 	if class == nil {

@@ -45,8 +45,10 @@ type Pod struct {
 	Startup float64
 	// Init is what runs ahead of it.
 	Init Init
-	// Server makes the pod a server that runs until it is killed.
+	// Server makes the pod a server that runs until it is killed, and Seed with the ID
+	// selects its requests, which are the same on every node.
 	Server Server
+	Seed   uint64
 	// Stages, if any, are what it does one after the other, in the place of Work, Cores,
 	// Memory and Ramp; it ends with the last. A container that is killed begins anew.
 	Stages []Stage

@@ -243,3 +243,29 @@ func TestSetRate(t *testing.T) {
 		}
 	}
 }
+
+// However its rate changes, a server's requests are the same ones, after one another as often as they are
+// expected; what is not answered when it is killed has failed.
+func TestRequestsAreTheSameAtAnyRate(t *testing.T) {
+	served := func(rates ...float64) (times []float64) {
+		m := newModel(t, quiet(64))
+		bind(t, m, node.Pod{ID: 1, Seed: 7, Server: node.Server{Work: .001}})
+		for _, rate := range rates {
+			if err := m.SetRate(1, rate); err != nil {
+				t.Fatal(err)
+			}
+			m.AdvanceTo(nil, m.Now()+100)
+		}
+		return m.Responses(nil)
+	}
+	if diff := cmp.Diff(served(1, 0, 3), served(2, 2), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+		t.Errorf("four hundred expected (-want +got):\n%s", diff)
+	}
+	m := newModel(t, quiet(4))
+	bind(t, m, node.Pod{ID: 1, Server: node.Server{Rate: 1, Work: 1e6}})
+	m.AdvanceTo(nil, 100)
+	open := m.Requests(1)
+	if m.Kill(1); open < 50 || m.Totals().Failed != open || m.Requests(1) != 0 {
+		t.Errorf("%d requests were open, %d failed", open, m.Totals().Failed)
+	}
+}

@@ -239,12 +239,13 @@ type server struct {
 const pod = 1
 
 func newServer(c Config, i int, of service, visits, limit float64) (*server, error) {
-	m, err := node.New(node.Params{Cores: c.Cores, Seed: c.seed<<8 + uint64(i)})
+	seed := c.seed<<8 + uint64(i)
+	m, err := node.New(node.Params{Cores: c.Cores, Seed: seed})
 	if err != nil {
 		return nil, err
 	}
 	s := &server{model: m, cores: float64(c.Cores), request: limit / limitFactor, limit: limit}
-	return s, m.Bind(0, node.Pod{ID: pod, Limit: limit, Server: node.Server{Rate: visits * of.calls, Work: of.work}})
+	return s, m.Bind(0, node.Pod{ID: pod, Limit: limit, Seed: seed, Server: node.Server{Rate: visits * of.calls, Work: of.work}})
 }
 
 // look is the time between two readings of a pod, which an agent takes every 10 s.

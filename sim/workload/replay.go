@@ -31,8 +31,20 @@ const (
 	ZipfOwners = "zipf-owners"
 )
 
-// Traces lists their names.
-func Traces() []string { return []string{Alibaba2018, OpenB2023, ZipfOwners} }
+// Traces lists their names, recorded those of which there are public files.
+func Traces() []string { return append(recorded(), ZipfOwners) }
+
+func recorded() []string { return []string{Alibaba2018, OpenB2023} }
+
+// CheckTraces returns an ErrTrace if a directory lacks the folder of a trace that has public files.
+func CheckTraces(dir fs.FS) error {
+	for _, name := range recorded() {
+		if info, err := fs.Stat(dir, name); err != nil || !info.IsDir() {
+			return fmt.Errorf("%w: no folder %s", ErrTrace, name)
+		}
+	}
+	return nil
+}
 
 // The machines of the traces are larger than nodes of 4 cores: pods of OpenB2023 are taken for
 // an eighth of what they are, their lives for a twentieth, and no pod takes more than these.
@@ -61,26 +73,34 @@ type shape struct {
 	pods        int
 }
 
-// Generate makes a trace by what is fitted to it here, always the same.
-func Generate(name string) ([]sim.Pod, error) {
-	rng := rand.New(rand.NewPCG(2018, 106))
+// Trace draws the pods of a trace by a seed, whose owners are not those of another seed or half.
+type Trace func(seed uint64, half Half) []sim.Pod
+
+// drawn is a trace of which so much is drawn.
+func drawn(draw func(rng *rand.Rand) []sim.Pod) Trace {
+	return func(seed uint64, half Half) []sim.Pod {
+		return draw(rand.New(rand.NewPCG(seed^uint64(half)<<63, 106)))
+	}
+}
+
+// Generate is a trace by what is fitted to it here.
+func Generate(name string) (Trace, error) {
 	switch name {
 	case Alibaba2018:
-		return alibaba(rng, fitted), nil
+		return drawn(func(rng *rand.Rand) []sim.Pod { return alibaba(rng, fitted) }), nil
 	case OpenB2023:
-		return openb(rng), nil
+		return drawn(openb), nil
 	case ZipfOwners:
-		return zipfOwners(rng), nil
+		return drawn(zipfOwners), nil
 	}
 	return nil, refuse("trace", name, fmt.Sprint("one of ", Traces()))
 }
 
 // ReadTrace reads Alibaba2018 or OpenB2023 from a directory of the public files: of the first
 // the quantiles as CSV of p and value (instance_cpu.csv, instance_mem.csv, instance_duration.csv,
-// instance_num.csv, task_cpu.csv, task_mem.csv), of the second openb_pod_list_default.csv. A
-// malformed file is ErrTrace.
-func ReadTrace(name string, dir fs.FS) ([]sim.Pod, error) {
-	rng := rand.New(rand.NewPCG(2018, 107))
+// instance_num.csv, task_cpu.csv, task_mem.csv), of the second openb_pod_list_default.csv, of whose
+// pods only what they use is drawn. A malformed file is ErrTrace.
+func ReadTrace(name string, dir fs.FS) (Trace, error) {
 	switch name {
 	case Alibaba2018:
 		var u usage
@@ -96,14 +116,17 @@ func ReadTrace(name string, dir fs.FS) ([]sim.Pod, error) {
 				return nil, err
 			}
 		}
-		return alibaba(rng, u), nil
+		return drawn(func(rng *rand.Rand) []sim.Pod { return alibaba(rng, u) }), nil
 	case OpenB2023:
-		pods, err := readFile(dir, "openb_pod_list_default.csv", readOpenB)
+		read, err := readFile(dir, "openb_pod_list_default.csv", readOpenB)
 		if err != nil {
 			return nil, err
 		}
-		useOfPlan(rng, pods)
-		return pods, nil
+		return drawn(func(rng *rand.Rand) []sim.Pod {
+			pods := slices.Clone(read)
+			useOfPlan(rng, pods)
+			return pods
+		}), nil
 	}
 	return nil, refuse("trace", name, fmt.Sprintf("%s or %s", Alibaba2018, OpenB2023))
 }

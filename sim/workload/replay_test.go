@@ -18,11 +18,16 @@ import (
 
 func generated(t *testing.T, name string) []sim.Pod {
 	t.Helper()
-	pods, err := workload.Generate(name)
+	return generator(t, name)(1, workload.First)
+}
+
+func generator(t *testing.T, name string) workload.Trace {
+	t.Helper()
+	trace, err := workload.Generate(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pods
+	return trace
 }
 
 // quantile returns that of a value of each pod.
@@ -108,7 +113,45 @@ func TestGenerateOwners(t *testing.T) {
 	}
 }
 
-// A replay has its load, within its time, from one half of the trace.
+// Another seed draws other owners, and so does the half that is held out: the means of what the pods of
+// an owner take are not the same.
+func TestOwnersAreOfTheSeed(t *testing.T) {
+	memory := func(pods []sim.Pod) map[string]float64 {
+		logs, n := map[string]float64{}, map[string]float64{}
+		for _, p := range pods {
+			logs[p.Workload] += math.Log(1 + p.Memory)
+			n[p.Workload]++
+		}
+		for owner := range logs {
+			logs[owner] /= n[owner]
+		}
+		return logs
+	}
+	read, err := workload.ReadTrace(workload.Alibaba2018, quantileFiles())
+	if err != nil {
+		t.Fatal(err)
+	}
+	traces := map[string]workload.Trace{"read": read}
+	for _, name := range workload.Traces() {
+		traces[name] = generator(t, name)
+	}
+	for name, trace := range traces {
+		first := memory(trace(1, workload.First))
+		for other, pods := range map[string][]sim.Pod{"seed": trace(2, workload.First), "half": trace(1, workload.Second)} {
+			differ := 0
+			for owner, mean := range memory(pods) {
+				if math.Abs(mean-first[owner]) > .1 { // a tenth of it
+					differ++
+				}
+			}
+			if differ < 20 {
+				t.Errorf("%s: another %s has %d of 40 owners of its own", name, other, differ)
+			}
+		}
+	}
+}
+
+// A replay takes its load, within its time, from one half of the trace.
 func TestReplay(t *testing.T) {
 	trace := generated(t, workload.ZipfOwners)
 	for i := range trace {
@@ -154,10 +197,11 @@ func quantileFiles() fstest.MapFS {
 }
 
 func TestReadTrace(t *testing.T) {
-	pods, err := workload.ReadTrace(workload.Alibaba2018, quantileFiles())
+	trace, err := workload.ReadTrace(workload.Alibaba2018, quantileFiles())
 	if err != nil {
 		t.Fatal(err)
 	}
+	pods := trace(1, workload.First)
 	if got := quantile(pods, .5, sim.Pod.Solo); math.Abs(got-10) > .1 {
 		t.Errorf("median life %g s, want 10", got)
 	}
@@ -165,10 +209,13 @@ func TestReadTrace(t *testing.T) {
 		return fstest.MapFS{"openb_pod_list_default.csv": {Data: []byte(text)}}
 	}
 	header := "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
-	pods, err = workload.ReadTrace(workload.OpenB2023, list(header+
+	trace, err = workload.ReadTrace(workload.OpenB2023, list(header+
 		"openb-pod-0001,8000,16384,1,460,,LS,Running,30,2040,40\nopenb-pod-0002,8000,16384,0,0,,BE,Pending,35,99,\nopenb-pod-0000,4000,8192,1,1000,,LS,Running,0,200,0\n"))
-	if err != nil || len(pods) != 2 {
-		t.Fatalf("%d pods, %v", len(pods), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pods = trace(1, workload.First); len(pods) != 2 {
+		t.Fatalf("%d pods", len(pods))
 	}
 	for i, want := range []struct{ created, solo, cores, memory float64 }{{0, 10, .5, 1 << 30}, {30, 100, 1, 2 << 30}} {
 		p := pods[i]

@@ -131,18 +131,26 @@ func (p *plan) selection(names []string) experiment.Selection {
 // that none of the cases uses.
 func (p *plan) cases(s experiment.Selection) (cases []experiment.Case, left []experiment.Experiment, err error) {
 	if cases, left, err = s.Cases(); err != nil {
+		if errors.Is(err, workload.ErrTrace) { // of a folder that is not there
+			err = command.Usage(p.withTraces(err))
+		}
 		return nil, nil, usage(err)
 	}
 	return cases, left, command.Usage(p.checkUsed(cases))
 }
 
-// run runs cases. An error in a trace names its directories, as its files are known by their names alone.
+// withTraces has an error in a trace name its directories, as its files are known by their names alone.
+func (p *plan) withTraces(err error) error {
+	if errors.Is(err, workload.ErrTrace) {
+		return fmt.Errorf("--trace %s: %w", strings.Join(p.traces, ", "), err)
+	}
+	return err
+}
+
+// run runs cases.
 func (p *plan) run(ctx context.Context, cases []experiment.Case, o experiment.Options) ([]experiment.Row, error) {
 	rows, err := experiment.Run(ctx, cases, o)
-	if errors.Is(err, workload.ErrTrace) {
-		err = fmt.Errorf("--trace %s: %w", strings.Join(p.traces, ", "), err)
-	}
-	return rows, usage(err)
+	return rows, usage(p.withTraces(err))
 }
 
 // traceOf takes a value of --trace apart; of is empty without an experiment.

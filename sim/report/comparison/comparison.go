@@ -68,7 +68,7 @@ func (c Comparison) Tables(width int) []text.Table {
 	for _, k := range c.Cases {
 		tables = append(tables, c.ofCase(k, lines, ratios, width)...)
 	}
-	return append(tables, present(c.headlines(), c.targets(), c.losses(), c.findings())...)
+	return append(tables, present(c.cores(), c.headlines(), c.targets(), c.losses(), c.findings())...)
 }
 
 func (c Comparison) ofCase(k experiment.Case, lines, ratios []experiment.Line, width int) []text.Table {
@@ -112,11 +112,31 @@ func present(tables ...text.Table) []text.Table {
 
 func (c Comparison) headlines() text.Table {
 	t := text.Table{
-		Title:  "headlines of spazio: ratios that were declared before any run, and the p-values of no difference",
-		Header: []string{"experiment", "ratio", "measured", "p", "p by Holm"},
+		Title:  "headlines of spazio, as installed where that was run: ratios that were declared before any run, and the p-values of no difference",
+		Header: []string{"experiment", "scheduler", "ratio", "measured", "p", "p by Holm"},
 	}
 	for _, h := range experiment.Headlines(c.Cases, c.Rows) {
-		t.Add(h.Experiment, h.Metric+"/"+h.Other, interval(h.Ratio), probability(h.P), probability(h.Adjusted))
+		t.Add(h.Experiment, h.Scheduler, h.Metric+"/"+h.Other, interval(h.Ratio), probability(h.P), probability(h.Adjusted))
+	}
+	return t
+}
+
+// cores is what the experiment services is about.
+func (c Comparison) cores() text.Table {
+	t := text.Table{
+		Title:  "most cores used at a load that was offered at which the p99 of services is at most 1.2 times that alone",
+		Header: []string{"experiment", "scheduler", "cores", "ratio to " + experiment.RequestsP98},
+	}
+	_, rows := experiment.ServiceCores(c.Cases, c.Rows)
+	ratios := experiment.Ratios(rows, experiment.RequestsP98)
+	for _, l := range experiment.Summarise(rows) {
+		ratio := "-"
+		for _, r := range ratios {
+			if r.Experiment == l.Experiment && r.Scheduler == l.Scheduler {
+				ratio = interval(r.Interval)
+			}
+		}
+		t.Add(l.Experiment, l.Scheduler, plusMinus(l), ratio)
 	}
 	return t
 }

@@ -69,6 +69,7 @@ var foremost = map[string][]string{
 	"profiles-mixes": profiles, "profiles-unlike": profiles, "profiles-arrivals": profiles, "profiles-wrong": profiles, "profiles-frozen": profiles, "profiles-daily": profiles, "profiles-growing": profiles, "profiles-one-off": profiles, "profiles-lives": profiles,
 	"energy-unlike-nodes": energies, "energy-requests": energies, "energy-alike-nodes": energies, "energy-concave": energies, "energy-batch": energies,
 	"servers":        {"server_p99", "makespan", "run_mean", "sojourn_mean"},
+	"services":       {"server_p99", "utilisation", "sojourn_mean", "server_unserved", "server_failed"},
 	"overdue":        {"wait_max", "resident_slowdown_p99", "run_mean", "sojourn_mean"},
 	"background":     {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
 	"functions":      {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
@@ -82,8 +83,8 @@ var profiles = []string{"makespan", "sojourn_mean", "slowdown_p99", "wait_larges
 // energies are what experiments on energy are about.
 var energies = []string{"energy", "energy_dynamic", "energy_if_empty_slept", "slowdown_p99", "sojourn_p99", "edp", "energy_pod"}
 
-// columns returns the metrics of the lines, the most important first: those that the
-// experiment is about, those that schedulers are judged by, and the others as they
+// columns returns the metrics of the lines, the most important first: how many pods were unfinished,
+// which the others are to be read with, those that the experiment is about, those that schedulers are judged by, and the others as they
 // come. Metrics that are 0 under every scheduler are left out.
 func columns(name string, lines []experiment.Line) []string {
 	var reported []string
@@ -97,7 +98,7 @@ func columns(name string, lines []experiment.Line) []string {
 		first = foremost[""]
 	}
 	var order []string
-	for _, metric := range slices.Concat(first, experiment.Judged(), reported) {
+	for _, metric := range slices.Concat([]string{"unfinished"}, first, experiment.Judged(), reported) {
 		if slices.Contains(reported, metric) && !slices.Contains(order, metric) {
 			order = append(order, metric)
 		}

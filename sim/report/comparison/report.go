@@ -7,7 +7,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
-const method = `Every figure is the mean over the seeds with its 95 % confidence interval (Student's t). Ratios are taken seed by seed, each against kube-scheduler's default on the same pods, and averaged geometrically. The useful share is what pods' work took, without what kills have lost, over the makespan times the cores. Run time is from running to done, sojourn from creation to done, or to the end of the run where the Job of the pod gave up; slowdown is run time over that alone on a node. The p-values of the headlines are of Student's paired test on the ratios' logarithms, and adjusted by Holm for the number of headlines. central-queue is one queue in front of all cores, first come, first served, where starts cost nothing; lower-bound is computed, and no scheduler can beat it.`
+const method = `Every figure is the mean over the seeds with its 95 % confidence interval (Student's t). Ratios are taken seed by seed, each against kube-scheduler's default on the same pods, and averaged geometrically. The useful share is what pods' work took, without what kills have lost, over the makespan times the cores. Run time is from running to done, sojourn from creation to done, or to the end of the run where the Job of the pod gave up or the run was cut off; slowdown is run time over that alone on a node. Where pods were cut off (unfinished) or, in the total slowdown, gave up, a figure is marked: ≥ for a lower bound, in ratios ≤ where that is so of the default and ≈ where it is of both. The p-values of the headlines are of Student's paired test on the ratios' logarithms, and adjusted by Holm for the number of headlines, those included that could not be computed. central-queue is one queue in front of all cores, first come, first served, where starts cost nothing; lower-bound is computed, and no scheduler can beat it.`
 
 // Report writes the comparison into a page: what was run, what holds, and of each
 // experiment its question, pictures and tables with all columns. Files of pictures
@@ -18,6 +18,7 @@ func (c Comparison) Report(p *report.Page, base string) {
 	for _, e := range c.LeftOut {
 		p.Paragraph(fmt.Sprintf("%s is left out: it needs %s.", e.Known(), e.NeedsTrace))
 	}
+	p.Tables("Cores used beside services", c.cores())
 	p.Tables("Headlines", c.headlines())
 	p.Tables("Which targets hold", c.targets())
 	p.Tables("What is lost", c.losses())

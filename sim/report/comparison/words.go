@@ -111,23 +111,34 @@ func number(v float64) string {
 // interval is a mean with its bounds.
 func interval(i experiment.Interval) string {
 	if math.IsNaN(i.Low) {
-		return number(i.Mean)
+		return bounded(i)
 	}
-	return fmt.Sprintf("%s [%s, %s]", number(i.Mean), number(i.Low), number(i.High))
+	return fmt.Sprintf("%s [%s, %s]", bounded(i), number(i.Low), number(i.High))
+}
+
+// bounded is a mean, marked where it is a bound.
+func bounded(i experiment.Interval) string {
+	switch {
+	case math.IsNaN(i.Mean):
+		return "not computed"
+	case i.Bound != "":
+		return i.Bound + " " + number(i.Mean)
+	}
+	return number(i.Mean)
 }
 
 // plusMinus is a mean with half of its interval.
 func plusMinus(l experiment.Line) string {
 	if math.IsNaN(l.Low) {
-		return number(l.Mean)
+		return bounded(l.Interval)
 	}
-	return number(l.Mean) + " ±" + number((l.High-l.Low)/2)
+	return bounded(l.Interval) + " ±" + number((l.High-l.Low)/2)
 }
 
-// probability is a p-value, or a dash where nothing was tested.
+// probability is a p-value, if it could be computed.
 func probability(p float64) string {
 	if math.IsNaN(p) {
-		return "-"
+		return "not computed"
 	}
 	return number(p)
 }

@@ -2,7 +2,7 @@
 // time, however long that lasts, sleeps, and writes down when it did so, since
 // Kubernetes reports a container's times in whole seconds.
 //
-//	work [-cpu 5s] [-memory 64Mi [-grow 10s]] [-sleep 3s] [-exit 0]
+//	work [-cpu 5s [-share 0.25]] [-memory 64Mi [-grow 10s]] [-sleep 3s] [-exit 0]
 //	work -cpu 5ms -serve :9000
 //	work pause
 //
@@ -35,6 +35,7 @@ func main() {
 	}
 	began := time.Now()
 	cpu := flag.Duration("cpu", 0, "the CPU time to take")
+	share := flag.Float64("share", 1, "the share of a core to take while taking the CPU time")
 	var memory bytes
 	flag.Var(&memory, "memory", "the memory to take, as in 64Mi, before anything else")
 	grow := flag.Duration("grow", 0, "how long taking it lasts")
@@ -47,7 +48,7 @@ func main() {
 		os.Exit(1)
 	}
 	held := take(int(memory), *grow)
-	burn(*cpu, syscall.RUSAGE_SELF)
+	burnAt(*share, *cpu)
 	time.Sleep(*sleep)
 	last := struct {
 		Began, Ended time.Time
@@ -118,6 +119,19 @@ func burn(until time.Duration, who int) {
 		}
 	}
 	sink.Store(x)
+}
+
+// burnAt returns when this process has used so much CPU time, and pauses every 50 ms of it so that it
+// uses at most a share of a core.
+func burnAt(share float64, until time.Duration) {
+	const slice = 50 * time.Millisecond
+	for share < 1 && used(syscall.RUSAGE_SELF) < until {
+		begin, before := time.Now(), used(syscall.RUSAGE_SELF)
+		burn(min(before+slice, until), syscall.RUSAGE_SELF)
+		taken := used(syscall.RUSAGE_SELF) - before
+		time.Sleep(time.Duration(float64(taken)/share) - time.Since(begin))
+	}
+	burn(until, syscall.RUSAGE_SELF)
 }
 
 // sink keeps the compiler from leaving the work out.
