@@ -59,8 +59,8 @@ func TestServicesFollowTheirLoad(t *testing.T) {
 	}
 }
 
-// A pod that the autoscaler deletes answers the requests that it has, for as long as its kubelet lets
-// it: of those that last for two seconds on average none is lost, of those of two minutes some are.
+// A deleted pod of an autoscaler answers its present requests within its grace period: requests of
+// two seconds on average are all answered, some of two minutes are lost.
 func TestServicesDrain(t *testing.T) {
 	for _, test := range []struct {
 		work      float64
@@ -100,8 +100,8 @@ func TestRequestsAreOfTheServer(t *testing.T) {
 	}
 }
 
-// Where requests leave no room for all pods that are wanted, those that wait are deleted when
-// they are wanted no longer, and none is left over.
+// If requests leave no room for all wanted pods, the waiting ones are deleted when they are no
+// longer wanted, and none remains.
 func TestServicesWithoutRoom(t *testing.T) {
 	service, pods := rush()
 	service.Rates[1] = 85 // a little more than the node can do

@@ -18,8 +18,8 @@ func quantiles(dir fstest.MapFS) fstest.MapFS {
 	return dir
 }
 
-// Folders of the public files take the place of what is generated, each in the cases of its name
-// alone; held-out runs are of the other half. Where one is missing nothing is generated in its place.
+// Folders of the public files replace the generated traces, each only in the cases of its name;
+// held-out runs use the other half. If a folder is missing, nothing is generated instead.
 func TestTracesOfADirectory(t *testing.T) {
 	list := "cpu_milli,memory_mib,creation_time,deletion_time,scheduled_time\n"
 	for range 50 {

@@ -80,7 +80,7 @@ func TestKeptRunsAreNotMadeAgain(t *testing.T) {
 	}
 }
 
-// Runs of another trace or of other pods are made, even if their files have the names of those before.
+// Runs of another trace or of other pods are repeated, even if the files have the same names.
 func TestKeptRunsAreOfTheirFiles(t *testing.T) {
 	dir := t.TempDir()
 	functions := func(minute string) []experiment.Case {
@@ -119,7 +119,7 @@ func TestKeptRunsAreOfTheirFiles(t *testing.T) {
 	}
 }
 
-// A file is taken up again wherever its writing was cut off, and one that is no such file is not
+// A file can be resumed wherever its writing was interrupted, and another kind of file is not
 // touched.
 func TestKeptFileIsCutAnywhere(t *testing.T) {
 	b1 := cases(t, "b1", experiment.Params{Nodes: 1, Pods: 4}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}})

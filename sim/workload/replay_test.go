@@ -113,8 +113,7 @@ func TestGenerateOwners(t *testing.T) {
 	}
 }
 
-// Another seed draws other owners, and so does the half that is held out: the means of what the pods of
-// an owner take are not the same.
+// Another seed, or the held-out half, has other owners: the mean demands of owners' pods differ.
 func TestOwnersAreOfTheSeed(t *testing.T) {
 	memory := func(pods []sim.Pod) map[string]float64 {
 		logs, n := map[string]float64{}, map[string]float64{}
@@ -151,7 +150,7 @@ func TestOwnersAreOfTheSeed(t *testing.T) {
 	}
 }
 
-// A replay takes its load, within its time, from one half of the trace.
+// A replay has its load, within its time, from one half of the trace.
 func TestReplay(t *testing.T) {
 	trace := generated(t, workload.ZipfOwners)
 	for i := range trace {
