@@ -11,7 +11,8 @@ import (
 )
 
 // Misprediction is a pod that was measured to take far more, or far less, than was predicted
-// of it. A ratio is measured over predicted, 0 where nothing was predicted.
+// of it. A ratio is measured over predicted, 0 where nothing was predicted or a young pod may
+// take more yet.
 type Misprediction struct {
 	Pod                   reserve.PodKey
 	CPURatio, MemoryRatio float64
@@ -94,9 +95,10 @@ type podUse struct {
 	Mispredicted bool `json:"Surprised"`
 }
 
-// observe takes in a reading on a machine of so many cores; it reports whether there was
-// news. A span in which the pod cannot have taken what a reading shows is not known.
-func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
+// observe takes in a reading on a machine of so many cores of a pod of which so many were predicted; it
+// reports whether there was news. A span in which the pod cannot have taken what a reading shows is not
+// known, and a lower bound of no more than was predicted says nothing.
+func (u *podUse) observe(at time.Time, r *PodReading, cores, predicted float64) bool {
 	if r.Age < firstReading && !r.Ended {
 		return false
 	}
@@ -124,12 +126,15 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	if span <= 0 || !grows(before.Total, r.CPU, span, cores) {
 		return true
 	}
-	used := r.CPU - before.Total
+	used, waited := r.CPU-before.Total, time.Duration(0)
 	if r.Pressure && before.Stalled >= 0 && grows(before.Stalled, r.Stalled, span, 1) {
-		used += min(r.Stalled-before.Stalled, span)
+		waited = min(r.Stalled-before.Stalled, span)
+	}
+	demand := min((used+waited).Seconds()/span.Seconds(), cores+1, MaxWindowCores)
+	if demand <= predicted && profile.IsLowerBound(demand, waited.Seconds()/span.Seconds()) {
+		return true
 	}
 	u.Readings++
-	demand := min(used.Seconds()/span.Seconds(), cores+1, MaxWindowCores)
 	u.Cores += (demand - u.Cores) / float64(min(u.Readings, rememberedReadings))
 	return true
 }
@@ -174,6 +179,9 @@ func (r *PodRecord) misprediction(reading *PodReading, units [reserve.Resources]
 		less := by <= mispredictedLess && reading.settled()
 		off := math.Abs(measured - predicted.Amount)
 		is = is || (more || less) && off*unit >= mispredictedLeast && off >= mispredictedSDs*predicted.SD
+		if by < 1 && !reading.settled() {
+			return 0 // it may take more yet, so nothing contradicts the profile
+		}
 		return min(by, MaxMisprediction)
 	}
 	if r.Use.Readings > 0 {
@@ -205,7 +213,7 @@ func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 			continue
 		}
 		killed := r.Use.killed()
-		news := r.Use.observe(at, reading, p.config.Cores)
+		news := r.Use.observe(at, reading, p.config.Cores, r.Demand.CPU.Amount)
 		if r.Use.killed() && r.recovered(at) {
 			r.Use.KilledAt = time.Time{}
 		}
