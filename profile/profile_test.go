@@ -72,8 +72,8 @@ func TestProfileCountsPods(t *testing.T) {
 	}
 }
 
-// Waiting counts once however many tasks wait, so what several take while they wait is too little: it
-// says nothing if it is less than what is known.
+// Waiting counts once however many tasks wait, so the demand of several is underestimated: it does not
+// count if it is less than the known demand.
 func TestProfileOfTasksThatWait(t *testing.T) {
 	for _, test := range []struct {
 		name               string
@@ -101,7 +101,7 @@ func TestProfileOfTasksThatWait(t *testing.T) {
 	}
 }
 
-// What was not measured is not known, and is no zero.
+// A value that was not measured is unknown, not zero.
 func TestUnknownIsNoZero(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 20 {
