@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write docs/architecture.svg and the table of imports anew")
+var update = flag.Bool("update", false, "write docs/architecture.svg")
 
 const modulePath = "github.com/spazio-scheduler/spazio"
 
@@ -202,55 +202,21 @@ func drawing(t *testing.T, imports map[string][]string) string {
 	return s.String()
 }
 
-const begin, end = "<!-- imports: made by go test . -update -->\n", "<!-- end of imports -->\n"
-
-// table has a row for each room and what it imports.
-func table(imports map[string][]string) string {
-	var s strings.Builder
-	s.WriteString(begin + "| module | imports |\n| --- | --- |\n")
-	for _, name := range slices.Sorted(maps.Keys(imports)) {
-		if !slices.Contains(free, name) {
-			fmt.Fprintf(&s, "| `%s` | %s |\n", name, strings.Join(imports[name], ", "))
-		}
-	}
-	return s.String() + end
-}
-
-// The page and its diagram have the modules of the workspace, and of each what it imports; and
-// the diagram stands in no need of another file or site.
+// TestArchitecture: the diagram has the modules of the workspace with their imports, and refers to no
+// other file or site.
 func TestArchitecture(t *testing.T) {
-	imports := rooms(t)
-	text, err := os.ReadFile("docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, _ := strings.Cut(string(text), begin)
-	_, after, found := strings.Cut(rest, end)
-	if !found {
-		t.Fatal("docs/architecture.md has no table of imports")
-	}
-	page := before + table(imports) + after
-	svg := drawing(t, imports)
+	svg := drawing(t, rooms(t))
 	if *update {
-		for name, text := range map[string]string{"docs/architecture.md": page, "docs/architecture.svg": svg} {
-			if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+		if err := os.WriteFile("docs/architecture.svg", []byte(svg), 0o666); err != nil {
+			t.Fatal(err)
 		}
 		return
 	}
-	if page != string(text) {
-		t.Errorf("docs/architecture.md says otherwise what modules import: go test . -update\n%s", table(imports))
-	}
-	is, err := os.ReadFile("docs/architecture.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if svg != string(is) {
-		t.Error("docs/architecture.svg says otherwise what modules import: go test . -update")
+	if svg != contents(t, "docs/architecture.svg") {
+		t.Error("docs/architecture.svg is out of date: go test . -update")
 	}
 	if m := regexp.MustCompile(`(?i)(href|src|url\(|@import)[^>]*`).FindString(strings.ReplaceAll(svg, "url(#", "")); m != "" {
-		t.Errorf("docs/architecture.svg needs what is elsewhere: %s", m)
+		t.Errorf("docs/architecture.svg refers to another file: %s", m)
 	}
 	if !strings.Contains(svg, "prefers-color-scheme: dark") {
 		t.Error("docs/architecture.svg has no dark form")

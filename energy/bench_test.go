@@ -101,7 +101,7 @@ func BenchmarkBookObserve(b *testing.B) {
 	}
 }
 
-// BenchmarkBookMean: of all workloads, after each observation.
+// BenchmarkBookMean reads the mean of all workloads after each observation.
 func BenchmarkBookMean(b *testing.B) {
 	book, observe := fullBook(b)
 	b.ReportAllocs()
@@ -124,8 +124,7 @@ func BenchmarkBookLargest(b *testing.B) {
 	}
 }
 
-// fullBook remembers as many workloads as it may; observe has it take in one more
-// observation and says of when.
+// fullBook returns a full book; observe adds an observation and returns its time.
 func fullBook(b *testing.B) (book *energy.Book, observe func() time.Time) {
 	book = energy.NewBookOf(energy.BookConfig{})
 	names := make([]string, energy.DefaultWorkloads)

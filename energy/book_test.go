@@ -26,8 +26,8 @@ func observe(t testing.TB, b *energy.Book, workload string, pod uint64, seconds,
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(b)) }
 
-// TestBookHalfLife: a pod that changes from 2 cores and 20 W to 4 and 40 is halfway after
-// a half-life, however often it was looked at and however many replicas it is.
+// TestBookHalfLife: a pod that changes from 2 cores and 20 W to 4 and 40 is halfway after a
+// half-life, however often it is observed and however many replicas there are.
 func TestBookHalfLife(t *testing.T) {
 	for _, step := range []float64{1, 5, 30} {
 		for _, replicas := range []int{1, 3, 7} {
@@ -50,8 +50,7 @@ func TestBookHalfLife(t *testing.T) {
 	}
 }
 
-// TestBookStarts: a pod does not teach before it is 10 s old, and one observation is
-// none.
+// TestBookStarts: a pod does not count before it is 10 s old, and one observation is not enough.
 func TestBookStarts(t *testing.T) {
 	b := energy.NewBookOf(energy.BookConfig{})
 	observe(t, b, "web", 1, 0, 8, 80)
@@ -65,8 +64,8 @@ func TestBookStarts(t *testing.T) {
 	}
 }
 
-// TestBookUnknown: a workload never seen takes what all take in the mean, each counting
-// once, and with nobody there one core.
+// TestBookUnknown: an unknown workload takes the mean of all, each counting once, and one core if
+// there is none.
 func TestBookUnknown(t *testing.T) {
 	b := energy.NewBookOf(energy.BookConfig{})
 	if d := cmp.Diff(energy.Estimate{Cores: 1}, b.Estimate("new")); d != "" {
@@ -98,7 +97,7 @@ func TestBookSpread(t *testing.T) {
 	}
 }
 
-// TestBookAbsence: a replica that is gone does not slow the others' learning.
+// TestBookAbsence: a replica that is gone does not slow down learning from the others.
 func TestBookAbsence(t *testing.T) {
 	b := energy.NewBookOf(energy.BookConfig{HalfLife: 10 * time.Second})
 	for at := 0.0; at <= 20; at += 10 {
@@ -118,7 +117,7 @@ func TestBookAbsence(t *testing.T) {
 	}
 }
 
-// TestBookForgets the workloads least recently seen.
+// TestBookForgets: the least recently seen workloads go first.
 func TestBookForgets(t *testing.T) {
 	b := energy.NewBookOf(energy.BookConfig{Workloads: 3})
 	see := func(name string, at float64) {
@@ -159,7 +158,7 @@ func TestBookLargest(t *testing.T) {
 	}
 }
 
-// TestBookLargestOfMany: whatever their order, those that sorting them all would find.
+// TestBookLargestOfMany: in any order, the result is that of sorting them all.
 func TestBookLargestOfMany(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	b := energy.NewBookOf(energy.BookConfig{})
@@ -186,8 +185,8 @@ func TestBookLargestOfMany(t *testing.T) {
 	}
 }
 
-// TestBookLargestThatAreThere: a workload without pods is remembered for when it comes back,
-// and is none of those that take most now.
+// TestBookLargestThatAreThere: a workload without pods is kept for its return, and is not among the
+// largest.
 func TestBookLargestThatAreThere(t *testing.T) {
 	b := energy.NewBookOf(energy.BookConfig{})
 	for at := 0.; at <= 300; at += 10 {
@@ -214,8 +213,8 @@ func TestBookLargestThatAreThere(t *testing.T) {
 	}
 }
 
-// TestBookMean is that of all workloads that are remembered, however often what each takes
-// has changed and whichever were forgotten.
+// TestBookMean: the mean is that of all present workloads, however often their usage has changed
+// and whichever were forgotten.
 func TestBookMean(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	b := energy.NewBookOf(energy.BookConfig{Workloads: 20, MinAge: time.Millisecond})
@@ -250,8 +249,8 @@ func TestBookMean(t *testing.T) {
 	}
 }
 
-// TestBookMeanForgets: what rounding has left of a workload that took very much more
-// is gone soon after it.
+// TestBookMeanForgets: the rounding error of a workload that took very much more disappears soon
+// after it.
 func TestBookMeanForgets(t *testing.T) {
 	b := energy.NewBookOf(energy.BookConfig{Workloads: 3})
 	observe(t, b, "large", 1, 0, 4000, energy.MaxWatts/3)
@@ -269,8 +268,8 @@ func TestBookMeanForgets(t *testing.T) {
 	}
 }
 
-// TestBookBounds: replicas without end are no memory without end: at the bound the
-// workloads least recently seen go, and the last one begins to count anew.
+// TestBookBounds: endless replicas take bounded memory: at the bound the least recently seen
+// workloads go, and the last one starts anew.
 func TestBookBounds(t *testing.T) {
 	b := energy.NewBookOf(energy.BookConfig{})
 	observe(t, b, "old", 1, 0, 1, 10)
@@ -296,7 +295,7 @@ func TestBookBounds(t *testing.T) {
 	}
 }
 
-// TestBookBoundIsOfPodsThatAreThere: those that are gone make room.
+// TestBookBoundIsOfPodsThatAreThere: pods that are gone make room.
 func TestBookBoundIsOfPodsThatAreThere(t *testing.T) {
 	b := energy.NewBookOf(energy.BookConfig{})
 	observe(t, b, "old", 1, 0, 1, 10)
@@ -312,7 +311,7 @@ func TestBookBoundIsOfPodsThatAreThere(t *testing.T) {
 	}
 }
 
-// TestBookRefuses what is no observation, and learns nothing of it.
+// TestBookRefuses: an invalid observation is refused and changes nothing.
 func TestBookRefuses(t *testing.T) {
 	b := energy.NewBookOf(energy.BookConfig{})
 	observe(t, b, "web", 1, 0, 2, 20)
@@ -343,8 +342,8 @@ func TestBookRefuses(t *testing.T) {
 	}
 }
 
-// TestBookSumsJoules: watts over the spans that were metered, from the first observation on, also of
-// a workload of which nothing else is known yet.
+// TestBookSumsJoules: watts are summed over metered intervals, from the first observation on, also
+// for a workload of which nothing else is known yet.
 func TestBookSumsJoules(t *testing.T) {
 	b := energy.NewBookOf(energy.BookConfig{})
 	for i, o := range []struct {

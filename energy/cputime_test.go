@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 )
 
-// TestGrownTime: a sum of time grows by what so many cores can have had, read a little late, and
-// never falls.
+// TestGrownTime: a sum of time grows at most by the time of that many cores, read a little late,
+// and never falls.
 func TestGrownTime(t *testing.T) {
 	const second = time.Second
 	for name, c := range map[string]struct {

@@ -81,8 +81,8 @@ func TestCurveFirstReadings(t *testing.T) {
 	}
 }
 
-// TestCurveEnds: beyond what was read the nearest slope goes on, at a fifth's doubt at
-// least, and says so; between it is a straight line.
+// TestCurveEnds: beyond the readings the nearest slope continues, with a deviation of at least a
+// fifth, and the result reports it; between readings it is a straight line.
 func TestCurveEnds(t *testing.T) {
 	k := newCurve(t, energy.CurveConfig{})
 	for range 10 {
@@ -124,8 +124,8 @@ func TestCurveEnds(t *testing.T) {
 	}
 }
 
-// TestCurvePrior: what the nameplate says holds until it is measured, and bends to the
-// one knot that was.
+// TestCurvePrior: the nameplate holds until there are measurements, and bends to the one knot that
+// was measured.
 func TestCurvePrior(t *testing.T) {
 	k := newCurve(t, energy.CurveConfig{Idle: 40, Max: 120})
 	if l, known := k.At(.5); !known || math.Abs(l.Watts-80) > 1e-9 || math.Abs(l.SD-16) > 1e-9 || !l.Extrapolated {
@@ -189,9 +189,8 @@ func TestCurveDoesNotFall(t *testing.T) {
 	}
 }
 
-// TestCurveBegins by hand:
-// knots begin at the first reading, at their neighbour or at the prior, and share an
-// error by their parts in it.
+// TestCurveBegins by hand: knots begin at the first reading, at their neighbour or at the prior,
+// and share an error by their parts in it.
 func TestCurveBegins(t *testing.T) {
 	k := newCurve(t, energy.CurveConfig{})
 	learn(t, k, .32, 60)
@@ -205,8 +204,8 @@ func TestCurveBegins(t *testing.T) {
 	if !near(s.Watts[2], 66) || !near(s.Watts[3], 60+6/1.64) || s.Variance != [energy.Knots]float64{} {
 		t.Error("second:", s)
 	}
-	// Knot 3 has had .89 of a reading, less than one: what the third misses by it does not
-	// count, and what the fourth does.
+	// Knot 3 has had 0.89 of a reading, less than one: the third error at it does not count, the
+	// fourth does.
 	learn(t, k, .3, 70)
 	if s = k.State(); !near(s.Weight[3], 1.89) || s.Variance[3] != 0 {
 		t.Error("third:", s)
@@ -223,8 +222,8 @@ func TestCurveBegins(t *testing.T) {
 	}
 }
 
-// TestCurveStartLeavesNoDoubt: what a knot began at, which readings far from it have made it,
-// is no deviation of readings about it, however little of a reading that was.
+// TestCurveStartLeavesNoDoubt: the value that a knot began with, and which later readings have
+// replaced, adds nothing to the deviation.
 func TestCurveStartLeavesNoDoubt(t *testing.T) {
 	for _, first := range []float64{.2, .199, .19, .15, .11} {
 		k := newCurve(t, energy.CurveConfig{})
@@ -263,7 +262,7 @@ func TestCurveDoubt(t *testing.T) {
 	}
 }
 
-// TestResidual by hand: of what load adds, not of the whole power.
+// TestResidual by hand: it is a share of the load's power, not of the whole.
 func TestResidual(t *testing.T) {
 	k := newCurve(t, energy.CurveConfig{})
 	if r := k.Residual(.5); r != 1 {
@@ -285,9 +284,8 @@ func TestResidual(t *testing.T) {
 	}
 }
 
-// TestResidualOfAnIdlePowerThatIsOff: a machine that was never wholly idle, and idle first,
-// is taken to need less than it does for its first loads. The doubt says so until it has been
-// idle again.
+// TestResidualOfAnIdlePowerThatIsOff: the idle power of a machine that was never wholly idle is
+// underestimated at its first loads. The deviation shows it until the machine has been idle again.
 func TestResidualOfAnIdlePowerThatIsOff(t *testing.T) {
 	power := func(u float64) float64 { return 40 + 120*(2*u-math.Pow(u, 1.4)) }
 	for _, atRest := range []float64{.005, .01, .02, .03} {
@@ -331,8 +329,8 @@ func TestResidualOfAnIdlePowerThatIsOff(t *testing.T) {
 	}
 }
 
-// TestResidualUnderSteadyLoad: long load that is nearly the second knot's leaves the idle
-// power as wrong as it was, and the doubt of it.
+// TestResidualUnderSteadyLoad: long load near the second knot leaves the error of the idle power,
+// and its deviation, unchanged.
 func TestResidualUnderSteadyLoad(t *testing.T) {
 	power := func(u float64) float64 { return 40 + 120*(2*u-math.Pow(u, 1.4)) }
 	for _, steady := range []float64{.09, .095, .099} {
@@ -356,8 +354,8 @@ func TestResidualUnderSteadyLoad(t *testing.T) {
 	}
 }
 
-// TestUneven: what a core-second costs on packages of unlike load, by the curve that their
-// power follows, over what it costs on both.
+// TestUneven: the cost of a core-second on unevenly loaded packages, by their power curve, is
+// compared with the cost on both.
 func TestUneven(t *testing.T) {
 	const idle, seconds = 40., 5.
 	straight := func(u float64) float64 { return idle + 120*u }
@@ -414,7 +412,7 @@ func TestUneven(t *testing.T) {
 			}
 		})
 	}
-	// What a package takes beyond all that the curve knows is noise, of full load.
+	// Power of a package beyond the whole curve is noise at full load.
 	var s energy.CurveState
 	for i := range s.Watts {
 		s.Watts[i], s.Weight[i] = straight(float64(i)/10), 100
@@ -424,7 +422,7 @@ func TestUneven(t *testing.T) {
 	if got := k.Uneven(.75, seconds, []float64{1.1 * straight(1) / 2 * seconds, straight(.5) / 2 * seconds}); !(got <= 1e-6) {
 		t.Errorf("%v where power is straight", got)
 	}
-	// Where the curve can't tell the loads of packages, they are taken to be alike.
+	// If the curve cannot separate the packages' loads, they count as equal.
 	k = newCurve(t, energy.CurveConfig{})
 	if got := k.Uneven(.5, 1, []float64{30, 50}); got != 0 {
 		t.Errorf("%v without a curve", got)
@@ -439,7 +437,7 @@ func TestUneven(t *testing.T) {
 	}
 }
 
-// TestCurveFollows: a machine whose power has changed is known anew after some fifty
+// TestCurveFollows: after a change of a machine's power the curve is right after some fifty
 // readings.
 func TestCurveFollows(t *testing.T) {
 	k := newCurve(t, energy.CurveConfig{})
@@ -454,7 +452,7 @@ func TestCurveFollows(t *testing.T) {
 	}
 }
 
-// TestCurveRefuses what is no reading, and learns nothing of it.
+// TestCurveRefuses: an invalid reading is refused and changes nothing.
 func TestCurveRefuses(t *testing.T) {
 	k := newCurve(t, energy.CurveConfig{})
 	for _, c := range []struct {
@@ -472,7 +470,7 @@ func TestCurveRefuses(t *testing.T) {
 	}
 }
 
-// TestCurvePowerAt of machines that take 40 W, and 10 W or 2.5 W a busy core.
+// TestCurvePowerAt uses machines that take 40 W, and 10 W or 2.5 W a busy core.
 func TestCurvePowerAt(t *testing.T) {
 	for cores, marginal := range map[float64]float64{8: 10, 32: 2.5} {
 		k := newCurve(t, energy.CurveConfig{})

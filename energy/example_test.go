@@ -7,7 +7,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 )
 
-// A processor's counter, a second apart, and two pods that were busy meanwhile.
+// A processor's counter is read a second apart, and two pods were busy meanwhile.
 func Example() {
 	at := time.Unix(0, 0)
 	meter, _ := energy.NewMeter(energy.MeterConfig{})
@@ -36,7 +36,7 @@ func Example() {
 	// idle 40 J, the system 10 J
 }
 
-// What a core more would cost, on a machine whose power was watched at work.
+// The curve of a machine whose power was observed under load gives the cost of one more core.
 func ExampleCurve() {
 	curve, _ := energy.NewCurve(energy.CurveConfig{})
 	for range 20 {
@@ -53,7 +53,7 @@ func ExampleCurve() {
 	// 20 W a core of 4
 }
 
-// The node whose power a pod raises least, unless it is full.
+// Goodness prefers the node whose power a pod raises least, unless it is full.
 func ExampleGoodness() {
 	small := energy.Power{Quality: energy.Measured, Marginal: 20, Busy: 1, Cores: 4}
 	large := energy.Power{Quality: energy.Measured, Marginal: 50, Busy: 1, Cores: 16}

@@ -2,13 +2,13 @@ package energy
 
 import "cmp"
 
-// CurveState is what a Curve has learnt, for tests that begin with one.
+// CurveState is a Curve's learnt state, for tests that begin with one.
 type CurveState = curveState
 
-// SetState makes the curve go on from s.
+// SetState makes the curve continue from s.
 func (k *Curve) SetState(s CurveState) { k.state, k.dirty = s, true }
 
-// State returns what the curve has learnt.
+// State returns the curve's learnt state.
 func (k *Curve) State() CurveState { return k.state }
 
 const (
@@ -22,10 +22,10 @@ var (
 	Goodness         = goodness
 )
 
-// BookConfig is how a Book learns; zero fields have the defaults.
+// BookConfig configures a Book; zero fields have the defaults.
 type BookConfig = bookConfig
 
-// NewBookOf returns an empty book that learns so.
+// NewBookOf returns an empty book with this configuration.
 func NewBookOf(c BookConfig) *Book {
 	return newBook(bookConfig{
 		HalfLife: cmp.Or(c.HalfLife, defaultBook.HalfLife), MinAge: cmp.Or(c.MinAge, defaultBook.MinAge),

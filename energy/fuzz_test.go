@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// numbers are the floats that data spells, bits and all.
+// numbers returns the floats whose bits data has.
 func numbers(data []byte) []float64 {
 	out := make([]float64, 0, len(data)/8)
 	for ; len(data) >= 8; data = data[8:] {
@@ -27,8 +27,7 @@ func spell(values ...float64) []byte {
 	return out
 }
 
-// FuzzMeter reads anything: totals never fall, nothing is ever NaN, and zone b is as it
-// would be alone.
+// FuzzMeter reads any values: totals never fall, no result is NaN, and zone b is unaffected by a.
 func FuzzMeter(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00\x05\x00\x00\x00\x09\x02\x00\x00\x05\x00\x00\x00"))
 	f.Add([]byte("\xff\x00\x10\x00\x05\x10\x00\x00\xf9\x02\x00\x20\x05\x00\x00\x00"))
@@ -69,7 +68,7 @@ func FuzzMeter(f *testing.F) {
 	})
 }
 
-// FuzzCurve learns anything: what it tells is a finite power that does not fall.
+// FuzzCurve learns any values: the result is a finite power that does not fall.
 func FuzzCurve(f *testing.F) {
 	f.Add(spell(.5, 80, .5, 80, .5, 80, .5, 80, .5, 80, .5, 80, .1, 1e6, 1, 0))
 	f.Add(spell(math.NaN(), 80, .5, math.Inf(1), -1, 3))
@@ -98,7 +97,7 @@ func FuzzCurve(f *testing.F) {
 	})
 }
 
-// FuzzSplit divides anything: it is refused by a field's name, or conserved.
+// FuzzSplit divides any values: they are refused by a field's name, or conserved.
 func FuzzSplit(f *testing.F) {
 	f.Add(uint8(0), uint8(0), true, spell(700, 7, 400, 20, 15, 40, 0, .03, 9, 1, 3, 3))
 	f.Add(uint8(2), uint8(1), false, spell(1e15, 7, 1e15, 1e-300, 15, 40, 0, .03, 1e-308, 1, 3, 3))
@@ -135,7 +134,7 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-// FuzzBook observes anything: estimates are finite and not negative.
+// FuzzBook observes any values: estimates are finite and not negative.
 func FuzzBook(f *testing.F) {
 	f.Add([]byte("\x01\x10web"), spell(1, 10, 2, 20, 3, 30))
 	f.Add([]byte{0, 0, 0}, spell(math.NaN(), -1))
@@ -157,7 +156,7 @@ func FuzzBook(f *testing.F) {
 	})
 }
 
-// FuzzGoodness is positive and finite for whatever is valid.
+// FuzzGoodness: goodness is positive and finite for any valid input.
 func FuzzGoodness(f *testing.F) {
 	f.Add(uint8(4), 3, 1.0, 1.0, uint8(0), true, spell(100, 1, 200, 40, 20, 3, 8, 1e6))
 	f.Fuzz(func(t *testing.T, quality uint8, pods int, inflight, pod float64, objective uint8, sleep bool, data []byte) {

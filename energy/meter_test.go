@@ -39,7 +39,7 @@ func newMeter(t testing.TB, c energy.MeterConfig) *energy.Meter {
 	return m
 }
 
-// causes are the zones of err with the words for why.
+// causes returns the zones of err with their causes.
 func causes(err error) map[string]string {
 	out := map[string]string{}
 	var list []error
@@ -57,8 +57,7 @@ func causes(err error) map[string]string {
 	return out
 }
 
-// TestMeterSteps: two zones; b is always well and takes 20 J in 2 s, and what happens
-// to a is told.
+// TestMeterSteps: of two zones b is always well and takes 20 J in 2 s; a has the listed faults.
 func TestMeterSteps(t *testing.T) {
 	unlimited := energy.Reading{Zone: "a", Counter: 50e6, At: after(0)}
 	for name, c := range map[string]struct {
@@ -119,7 +118,8 @@ func TestMeterSteps(t *testing.T) {
 				if z.Zone == "b" {
 					joules = 20
 				}
-				// Each zone's first reading is refused as well, but that of a new one alone is one.
+				// The first reading of each zone is refused as well; that of a new zone alone is an
+				// error only for it.
 				refused++
 				if z.Zone == "a" && c.cause != "" && c.before.Zone != "" {
 					refused++
@@ -132,8 +132,8 @@ func TestMeterSteps(t *testing.T) {
 	}
 }
 
-// TestMeterGoesOn: after each fault the next good reading is an interval from the
-// faulty one, except where nothing can be told from that.
+// TestMeterGoesOn: after each fault the next good reading gives an interval from the faulty one,
+// unless that one is useless.
 func TestMeterGoesOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault energy.Reading
@@ -167,7 +167,7 @@ func TestMeterGoesOn(t *testing.T) {
 	}
 }
 
-// TestParts: what another zone contains is told and neither summed nor missed.
+// TestParts: a zone that another contains is reported and neither summed nor missed.
 func TestParts(t *testing.T) {
 	m := newMeter(t, energy.MeterConfig{MaxWatts: 100})
 	part := func(joules, at float64) energy.Reading {
@@ -193,8 +193,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestOwnTimes: a zone that is read late has its own interval, and the node's power is
-// the sum of what each takes.
+// TestOwnTimes: a zone that is read late has its own interval, and the node's power is the sum of
+// the zones' powers.
 func TestOwnTimes(t *testing.T) {
 	m := newMeter(t, energy.MeterConfig{MaxWatts: 100})
 	_, _ = m.Add([]energy.Reading{counter("a", 0, 0), counter("b", 0, 0)})
@@ -224,8 +224,8 @@ func TestIntervalSD(t *testing.T) {
 	}
 }
 
-// TestWrap: a register of 100 J, in hardware's units of 2⁻¹⁴ J, over a million
-// intervals at up to 90 W: what wraps cost is the unit that its range leaves out.
+// TestWrap: a register of 100 J, in hardware's units of 2⁻¹⁴ J, runs over a million intervals at up
+// to 90 W: a wrap costs the unit that the range leaves out.
 func TestWrap(t *testing.T) {
 	const unit = 1.0 / (1 << 14)
 	units := uint64(100 / unit)
@@ -252,7 +252,7 @@ func TestWrap(t *testing.T) {
 	t.Logf("%.1f MJ, %.0f wraps, %.2f µJ lost a wrap", spent/1e6, wraps, lost/wraps*1e6)
 }
 
-// TestMeterTwin: a meter against one that keeps all readings, over faults at random.
+// TestMeterTwin compares a meter with one that keeps all readings, over random faults.
 func TestMeterTwin(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 2))
 	for range 200 {
@@ -362,7 +362,7 @@ func TestMeterDefaults(t *testing.T) {
 	}
 }
 
-// TestMeterRefuses: what is no reading is named, and nothing is changed.
+// TestMeterRefuses: an invalid reading is named, and changes nothing.
 func TestMeterRefuses(t *testing.T) {
 	many := make([]energy.Reading, energy.MaxZones)
 	for i := range many {
@@ -439,7 +439,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// TestConfigLimits: what is just allowed.
+// TestConfigLimits: the extreme valid values are accepted.
 func TestConfigLimits(t *testing.T) {
 	for name, err := range map[string]error{
 		"meter": energy.MeterConfig{MaxWatts: 1e6, Step: 1e3, Jitter: time.Minute}.Validate(),
@@ -453,9 +453,8 @@ func TestConfigLimits(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestMeterPackages: what each package took is of its zones that are no part, whatever comes
-// between, at a place that stays; and
-// nothing where a zone is missing.
+// TestMeterPackages: a package's energy is that of its zones that are no parts, in a stable order
+// whatever comes between, and missing if a zone is.
 func TestMeterPackages(t *testing.T) {
 	config := energy.MeterConfig{MaxWatts: 100}
 	m := newMeter(t, config)

@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// TestGoodness by hand, for a pod of one core on a node of 8 that takes 100 W, 40 of
-// them idle, with 200 at full load: 20 W a core, 3 busy.
+// TestGoodness by hand, for a pod of one core on a node of 8 that takes 100 W, 40 of them idle, and
+// 200 at full load: 20 W a core, 3 busy.
 func TestGoodness(t *testing.T) {
 	node := energy.Power{Quality: energy.Measured, Watts: 100, Max: 200, Idle: 40, Marginal: 20, Busy: 3, Cores: 8}
 	empty, full, flat := node, node, node
@@ -87,7 +87,7 @@ func TestPowerValidate(t *testing.T) {
 	}
 }
 
-// TestNames of what is shown to people.
+// TestNames checks the names that people see.
 func TestNames(t *testing.T) {
 	got := []string{
 		energy.None.String(), energy.Modelled.String(), energy.Platform.String(), energy.Shared.String(), energy.Measured.String(), energy.Quality(5).String(),

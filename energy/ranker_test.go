@@ -9,7 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 )
 
-// marginal is a node on which one more busy core takes so many watts; NaN is one of unknown power.
+// marginal returns a node on which one more busy core takes that many watts; NaN means unknown
+// power.
 func marginal(watts float64) energy.Power {
 	if math.IsNaN(watts) {
 		return energy.Power{}
@@ -17,7 +18,7 @@ func marginal(watts float64) energy.Power {
 	return energy.Power{Quality: energy.Modelled, Marginal: watts, Max: 1000, Cores: 64}
 }
 
-// ranking is that of pods of one core on nodes that differ in what one more core takes.
+// ranking ranks nodes that differ in the power of one more core, for pods of one core.
 func ranking(r *energy.Ranker, now time.Duration, watts []float64) energy.Ranking {
 	return r.For(1, now, func(add func(*energy.Power, int, float64)) {
 		for _, w := range watts {
@@ -98,8 +99,7 @@ func TestRankingHasNoUnit(t *testing.T) {
 	}
 }
 
-// The nodes are looked at once a second for each size of pods, and again after the clock was set
-// back.
+// The nodes are ranked once a second for each size of pods, and again after the clock was set back.
 func TestRankerRemembersNodes(t *testing.T) {
 	var r energy.Ranker
 	for _, test := range []struct {

@@ -13,9 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// TestSplit by hand: 10 s of a node of 4 cores that takes 40 W idle and took 700 J, 300
-// of them for load. It was busy for 20 core-seconds, pods for 15, of which two pods
-// that still run took 9 and 3.
+// TestSplit by hand: in 10 s a node of 4 cores that takes 40 W idle took 700 J, 300 of them for
+// load. It was busy for 20 core-seconds, pods for 15, of which two running pods took 9 and 3.
 func TestSplit(t *testing.T) {
 	account := energy.Account{
 		Joules: 700, SD: 7, Idle: 400, IdleKnown: true, Busy: 20, Tree: 15, Capacity: 40, Residual: .03,
@@ -61,7 +60,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestSplitNobody: energy with nobody there is the node's, all of it.
+// TestSplitNobody: without pods all energy is the node's.
 func TestSplitNobody(t *testing.T) {
 	_, rest, err := energy.Split{Idle: energy.ByUsage}.AttributeTo(nil, &energy.Account{Joules: 10, Idle: 4, IdleKnown: true})
 	if d := cmp.Diff(energy.Rest{Idle: 4, System: 6}, rest); d != "" || err != nil {
@@ -91,8 +90,8 @@ func randomAccount(random *rand.Rand) energy.Account {
 	return a
 }
 
-// TestConservation: whatever the CPU times claim, shares and rest are the interval's
-// joules, and none is negative.
+// TestConservation: whatever the CPU times are, shares and rest add up to the interval's joules,
+// and none is negative.
 func TestConservation(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	var shares []energy.Share
@@ -120,9 +119,8 @@ func TestConservation(t *testing.T) {
 	}
 }
 
-// TestTwinOfKepler: ByRatio with the idle part by usage is Kepler's attribution, written
-// down as it is in its sources: active energy by the node's utilisation, of which a pod
-// gets its CPU time's share of the node's.
+// TestTwinOfKepler: ByRatio with the idle part by usage is Kepler's attribution as in its sources:
+// active energy by the node's utilisation, of which a pod gets its CPU time's share of the node's.
 func TestTwinOfKepler(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 4))
 	for range 5_000 {
@@ -155,8 +153,8 @@ func TestTwinOfKepler(t *testing.T) {
 	}
 }
 
-// TestTwinOfScaphandre: of a host's guests by usage, each gets the host's energy by its
-// CPU time's share of all CPUs' time, if what idle CPUs take is nobody's.
+// TestTwinOfScaphandre: each guest gets the host's energy by its CPU time's share of all CPUs'
+// time, if the energy of idle CPUs is charged to none.
 func TestTwinOfScaphandre(t *testing.T) {
 	got, rest, err := energy.Split{Dynamic: energy.ByRatio}.AttributeTo(nil, &energy.Account{
 		Joules: 200, Busy: 6, Tree: 6, Capacity: 10, Consumers: []energy.Consumer{{Key: 1, CPU: 4}, {Key: 2, CPU: 2}},
@@ -166,7 +164,7 @@ func TestTwinOfScaphandre(t *testing.T) {
 	}
 }
 
-// TestSplitMost: the largest amounts are amounts.
+// TestSplitMost: the largest amounts are valid.
 func TestSplitMost(t *testing.T) {
 	a := energy.Account{Joules: 1e15, SD: 1e15, Idle: 1e15, IdleKnown: true, Busy: 1e15, Tree: 1e15, Capacity: 1e15, Weights: 1e15, Residual: 1e15,
 		Consumers: []energy.Consumer{{CPU: 1e15, Weight: 1e15}}}
@@ -175,7 +173,7 @@ func TestSplitMost(t *testing.T) {
 	}
 }
 
-// TestSplitRefuses: what is no account is named, and dst is as it was.
+// TestSplitRefuses: an invalid account is named, and dst is unchanged.
 func TestSplitRefuses(t *testing.T) {
 	good := energy.Account{Joules: 1, Capacity: 1, Consumers: []energy.Consumer{{Key: 1, CPU: 1, Weight: 1}}}
 	for name, c := range map[string]struct {
@@ -212,7 +210,7 @@ func TestSplitRefuses(t *testing.T) {
 	}
 }
 
-// TestParseRules: what is parsed is what is printed, and nothing else.
+// TestParseRules: only printed rules are parsed.
 func TestParseRules(t *testing.T) {
 	for _, s := range []energy.Split{{}, {Idle: energy.Unattributed, Dynamic: energy.ByModel}, {Idle: energy.ByWeight}, {Idle: energy.ByUsage, Dynamic: energy.ByRatio}} {
 		if err := s.Validate(); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // golden is a sequence of testdata/golden.txt, which GNU Octave has written;
-// testdata/golden.m says how and describes the format.
+// testdata/golden.m has the method and the format.
 type golden struct {
 	name           string
 	parameters     []float64

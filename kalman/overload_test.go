@@ -179,7 +179,7 @@ func TestFullRaisesTheCost(t *testing.T) {
 	}
 }
 
-// TestContendedNeedsManyReadings: if the estimate says that the channel is full, a reading in its upper
+// TestContendedNeedsManyReadings: if the channel is full by the estimate, a reading in its upper
 // half is accepted after sixty in a row, one in its lower half at once.
 func TestContendedNeedsManyReadings(t *testing.T) {
 	c := kalman.Config{Prior: .25}

@@ -53,7 +53,7 @@ func BenchmarkEvidenceAdd(b *testing.B) {
 	}
 }
 
-// A window of one of the live pods of a workload, each on a node of its own.
+// Each window is of one of a workload's live pods, each on its own node.
 func BenchmarkObserve(b *testing.B) {
 	for _, pods := range []int{1, 15, 300} {
 		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {

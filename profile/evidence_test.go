@@ -13,7 +13,7 @@ import (
 
 const week = 7 * 24 * time.Hour
 
-// moments are those of the values with their weights at a time, in two passes.
+// moments returns those of the values with their weights at a time, in two passes.
 func moments(s []sample, at time.Time, halfLife time.Duration) (n, mean, variance float64) {
 	weight := func(s sample) float64 { return s.weight * math.Pow(.5, at.Sub(s.at).Hours()/halfLife.Hours()) }
 	for _, s := range s {
@@ -78,7 +78,7 @@ func TestEvidenceEqualsEverySampleKept(t *testing.T) {
 	}
 }
 
-// What follows at once ages by a short series: as exact as the exponential.
+// Short steps age by a series that is as exact as the exponential.
 func TestEvidenceAgesExactly(t *testing.T) {
 	for _, seconds := range []int{1, 60, 600, 872, 873, 3600} {
 		var e profile.Evidence
@@ -92,7 +92,7 @@ func TestEvidenceAgesExactly(t *testing.T) {
 	}
 }
 
-// What is no half-life counts as a week, where values are added and where evidence is merged.
+// An invalid half-life counts as a week, both where values are added and where evidence is merged.
 func TestEvidenceWithoutHalfLife(t *testing.T) {
 	var first profile.Evidence
 	first, _ = first.Add(start, 2, 1, week)
@@ -100,7 +100,7 @@ func TestEvidenceWithoutHalfLife(t *testing.T) {
 		for name, at := range map[string]time.Time{"at once": start, "a week later": start.Add(week)} {
 			var second profile.Evidence
 			second, _ = second.Add(at, 4, 1, halfLife)
-			// A weight of 1 or, after a week, of half: w + 1 pods of a mean of (2w + 4)/(w + 1).
+			// The weight is 1 or, after a week, a half: w + 1 pods with a mean of (2w + 4)/(w + 1).
 			n, mean, variance := 2., 3., 1.
 			if at != start {
 				n, mean, variance = 1.5, 10./3, 8./9 // (0.5·(4/3)² + (2/3)²)/1.5
@@ -153,8 +153,8 @@ func TestBlend(t *testing.T) {
 		{"nine pods", own(2, 2, 2, 2, 2, 2, 2, 2, 2), profile.Share{}, 1, profile.Share{Amount: 2, Confidence: .9}},
 		{"K 4", own(2), profile.Share{}, 4, profile.Share{Amount: 2, Confidence: .2}},
 		{"prior alone", own(), profile.Share{Amount: 3, SD: 1, Confidence: .5}, 1, profile.Share{Amount: 3, SD: 1, Confidence: .5}},
-		// Two pods and half a pod of the prior: (4 + 1.5)/2.5, (2 + .5)/3; the
-		// variance is that of 1, 3 and half a 3.
+		// There are two pods and half a pod of the prior: (4 + 1.5)/2.5, (2 + 0.5)/3; the variance
+		// is that of 1, 3 and half a 3.
 		{"both", own(1, 3), profile.Share{Amount: 3, Confidence: .5}, 1,
 			profile.Share{Amount: 2.2, SD: math.Sqrt((1.44 + .64 + .5*.64) / 2.5), Confidence: 2.5 / 3}},
 		{"no prior", own(2), profile.Share{Amount: math.NaN(), Confidence: 1}, math.NaN(), profile.Share{Amount: 2, Confidence: .5}},
@@ -180,7 +180,7 @@ func TestPublished(t *testing.T) {
 			t.Errorf("published twice:\n%s", d)
 		}
 	}
-	// 31 pods are sure, 30 not yet.
+	// 31 pods are certain, 30 not yet.
 	for pods, want := range map[float64]float64{30: 1, 31: 1, 29: 15. / 16} {
 		share := profile.Blend(profile.Evidence{Pods: pods, Mean: 1}, profile.Share{}, 1)
 		got := profile.Demand{CPU: share}.Published().CPU.Confidence
@@ -190,7 +190,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestMidpointIsNearWhatWasPublished: half a step of an eighth of an octave, up or down.
+// TestMidpointIsNearWhatWasPublished: they differ by half a step of an eighth of an octave, up or
+// down.
 func TestMidpointIsNearWhatWasPublished(t *testing.T) {
 	low, high := 0., 0.
 	for i := range 1000 {

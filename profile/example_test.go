@@ -32,7 +32,7 @@ func ExampleHistogram() {
 }
 
 func ExamplePeaks() {
-	// Two days in spans of an hour.
+	// The series has two days in spans of an hour.
 	p, err := profile.NewPeaks(time.Hour, 48)
 	if err != nil {
 		fmt.Println(err)
@@ -49,7 +49,7 @@ func ExamplePeaks() {
 	// Output: 7e+08 2e+08 0
 }
 
-// Three pods in a row that take something else than those before begin the evidence anew.
+// Three pods in a row with other demands than those before restart the evidence.
 func ExampleProfile_Evidence() {
 	p, err := profile.New(profile.Config{})
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// What tests of the package outside of it look at.
+// These are exported for tests of the package from outside.
 
 type (
 	Histogram      = histogram

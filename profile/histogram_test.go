@@ -20,7 +20,7 @@ type sample struct {
 	value, weight float64
 }
 
-// samples are of uneven times, repeated times among them, over some half-lives.
+// samples have uneven times, with repetitions, over some half-lives.
 func samples(r *rand.Rand, n int) []sample {
 	s := make([]sample, n)
 	at := start
@@ -62,7 +62,7 @@ func (w twin) weight(at time.Time) (sum float64) {
 	return sum
 }
 
-// edges are where the buckets end, by adding up their widths.
+// edges returns the buckets' ends as sums of their widths.
 func edges() []float64 {
 	edge, width := 0., .01
 	var all []float64
@@ -74,7 +74,7 @@ func edges() []float64 {
 	return all
 }
 
-// quantile is the least edge with the share p of the weight below it.
+// quantile returns the least edge with the share p of the weight below it.
 func (w twin) quantile(p float64) float64 {
 	at := w.samples[0].at
 	need := p * w.weight(at) * (1 - 1e-9)
@@ -185,7 +185,7 @@ func TestHistogramOutOfScale(t *testing.T) {
 			t.Errorf("quantile %v: %v", p, got)
 		}
 	}
-	// What a thousand half-lives have passed over is gone, and no error.
+	// A sample a thousand half-lives old is gone, without an error.
 	addAll(t, h, []sample{{start.Add(3000 * time.Hour), 5, 1}, {start, 50, 1}})
 	near(t, "weight", h.Weight(start.Add(3000*time.Hour)), 1)
 	if got := h.Quantile(1); got < 5 || got > 5.3 {
@@ -226,7 +226,7 @@ func TestHistogramRefuses(t *testing.T) {
 	}
 }
 
-// refused checks that an error, or each that was joined, names the field.
+// refused checks that an error, or each joined one, names the field.
 func refused(t *testing.T, name string, err error) {
 	t.Helper()
 	all := []error{err}
@@ -257,8 +257,7 @@ func TestHistogramStateRefuses(t *testing.T) {
 	}
 }
 
-// Buckets around it that weigh nothing are not stored, nor is a sample of nothing
-// lost when it is merged.
+// Buckets without weight are not stored, and a sample of zero survives a merge.
 func TestStatesAreTrimmed(t *testing.T) {
 	h, err := profile.HistogramState{Scale: profile.CPU, HalfLife: time.Hour, Reference: 5, Low: 3, Weights: []float64{0, 2, 0, 1, 0, 0}}.Histogram()
 	if err != nil {
@@ -352,7 +351,7 @@ func TestPeaksEqualEverySampleKept(t *testing.T) {
 	}
 }
 
-// However far samples are apart, and whichever way, each of the last spans has its largest.
+// However far apart samples are, and in which order, each of the last spans has its largest.
 func TestPeaksKeepEachSpan(t *testing.T) {
 	const kept = 9
 	for seed := range uint64(200) {

@@ -64,15 +64,15 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// agent is one of Jenkins'.
+// agent returns one of Jenkins'.
 func agent(of func(kind, owner, name string, l map[string]string) profile.Meta, name, label, run string) profile.Meta {
 	m := of("", "", name, map[string]string{"jenkins": "slave", "jenkins/label": label})
 	m.Annotations = map[string]string{"runUrl": run}
 	return m
 }
 
-// Each line is of pods that two runs or revisions of the same thing made; what is
-// unlike has another identity.
+// Each line has pods of two runs or revisions of the same thing; other things have other
+// identities.
 func TestRunsAndRevisionsAreOneWorkload(t *testing.T) {
 	created := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	type labels = map[string]string
@@ -286,8 +286,8 @@ func TestRunsAndRevisionsAreOneWorkload(t *testing.T) {
 	}
 }
 
-// A pod does not show that its owner's name was generated: what people write stays, but runs of one
-// job are one workload.
+// A pod does not show that its owner's name was generated: people's names stay, but runs of one job
+// are one workload.
 func TestNamesThatPeopleGiveStay(t *testing.T) {
 	of := func(kind, owner string, labels ...string) profile.Meta {
 		m := profile.Meta{Namespace: "n", Name: "pod", Labels: map[string]string{}, Controller: profile.Owner{Kind: kind, Name: owner}}
@@ -328,7 +328,7 @@ func TestRevisionsOfRollouts(t *testing.T) {
 	}
 }
 
-// A label alone names nothing: who may make a pod may write any.
+// A label alone identifies nothing, because any author of pods may write it.
 func TestLabelsWithoutTheirControllerNameNothing(t *testing.T) {
 	for _, labels := range []map[string]string{
 		{"rollouts-pod-template-hash": "7d9c5b8f6d"}, {"serving.knative.dev/configuration": "cart"}, {"openshift.io/deployment-config.name": "cart"},

@@ -10,13 +10,13 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// naive detects a change as the document says it, with the samples in a list.
+// naive detects a change as documented, with the samples in a list.
 type naive struct {
 	taken, outliers []sample
 	restarts        int
 }
 
-// take reports whether a value is doubted.
+// take reports whether a value is an outlier.
 func (n *naive) take(s sample) (isOutlier bool) {
 	if len(n.taken) > 0 {
 		_, mean, variance := moments(n.taken, latest(n.taken), week)
@@ -33,8 +33,8 @@ func (n *naive) take(s sample) (isOutlier bool) {
 	return false
 }
 
-// TestProfileDetectsChange: of pods that come and end one after the other a profile knows what
-// all of them kept say, whatever it doubts.
+// TestProfileDetectsChange: for pods that come and end one after the other, a profile knows the
+// same as a list of all that are kept, whatever it considers an outlier.
 func TestProfileDetectsChange(t *testing.T) {
 	var taken, refused, restarted int
 	for seed := range uint64(40) {
@@ -72,8 +72,8 @@ func TestProfileDetectsChange(t *testing.T) {
 	}
 }
 
-// TestOutliersFloor: what lies within three times 10 millicores of the mean contradicts nothing,
-// however many pods agree on how little they take.
+// TestOutliersFloor: a value within three times 10 millicores of the mean is no outlier, however
+// closely the pods agree on little use.
 func TestOutliersFloor(t *testing.T) {
 	for value, want := range map[float64]float64{.025: 51, .04: 50} {
 		p := newProfile(t, profile.Config{})
@@ -87,7 +87,7 @@ func TestOutliersFloor(t *testing.T) {
 	}
 }
 
-// TestContradicted: it is known when what was known was contradicted last.
+// TestContradicted: a profile knows the time of its last contradiction.
 func TestContradicted(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i, cores := range []float64{1, 1, 1, 5, 5, 5, 5} {

@@ -19,7 +19,7 @@ func newProfile(t testing.TB, c profile.Config) *profile.Profile {
 	return p
 }
 
-// window of a pod that runs for a minute and ends.
+// window returns one of a pod that runs for a minute and ends.
 func window(pod string, cores, bytes float64) profile.Window {
 	return profile.Window{
 		Pod: pod, Node: "n",
@@ -47,7 +47,7 @@ func demandNear(t *testing.T, what string, got, want profile.Demand) {
 	}
 }
 
-// A pod is one observation, however often it was read: its mean and its peak.
+// A pod is one observation, however often it was read, with its mean and its peak.
 func TestProfileCountsPods(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	if d := p.Demand(start, 0); d != (profile.Demand{}) {
@@ -72,8 +72,8 @@ func TestProfileCountsPods(t *testing.T) {
 	}
 }
 
-// Waiting counts once however many tasks wait, so what several take while they wait is too little: it
-// says nothing if it is less than what is known.
+// Waiting counts once however many tasks wait, so the demand of several is underestimated: it does not
+// count if it is less than the known demand.
 func TestProfileOfTasksThatWait(t *testing.T) {
 	for _, test := range []struct {
 		name               string
@@ -101,7 +101,7 @@ func TestProfileOfTasksThatWait(t *testing.T) {
 	}
 }
 
-// What was not measured is not known, and is no zero.
+// A value that was not measured is unknown, not zero.
 func TestUnknownIsNoZero(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 20 {
@@ -127,8 +127,8 @@ func TestUnknownIsNoZero(t *testing.T) {
 	}
 }
 
-// "Some" of cpu.pressure is time of the clock: in a job of a second no task can wait for
-// longer. The kernel's counter leaps by 2³² ns now and then; what is said without it holds.
+// "Some" of cpu.pressure is wall time: in a job of a second no task can wait for longer. The
+// kernel's counter jumps by 2³² ns now and then; the rest of the window holds.
 func TestWaitingIsNoLongerThanTheSpan(t *testing.T) {
 	for name, c := range map[string]struct{ leaps int }{"one leap": {1}, "all leap": {20}} {
 		p := newProfile(t, profile.Config{})
@@ -156,7 +156,7 @@ func TestWaitingIsNoLongerThanTheSpan(t *testing.T) {
 	}
 }
 
-// Demands that add up to more than the CPU time and the span cannot be of the window.
+// Demands that add up to more than the CPU time and the span are impossible.
 func TestDemandsBeyondTheWindow(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	w := profile.Window{
@@ -173,7 +173,7 @@ func TestDemandsBeyondTheWindow(t *testing.T) {
 	}
 }
 
-// Whatever the order in which pods' windows come, the evidence is the same.
+// The evidence does not depend on the order of pods' windows.
 func TestProfileOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	var all []observed
@@ -202,7 +202,7 @@ func TestProfileOrder(t *testing.T) {
 	}
 }
 
-// Three pods in a row that take four times as much are the truth from then on.
+// Three pods in a row that take four times as much replace the evidence.
 func TestProfileRestarts(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 9 {
@@ -222,7 +222,7 @@ func TestProfileRestarts(t *testing.T) {
 	if math.Abs(d.Memory.Confidence-12./13) > 1e-9 {
 		t.Errorf("memory was not contradicted: %+v", d.Memory)
 	}
-	// One pod alone that is read again and again is one contradiction.
+	// One pod that is read again and again is one contradiction.
 	p = newProfile(t, profile.Config{})
 	observe(t, p, start, window("a", .5, 1e8))
 	for range 5 {
@@ -233,12 +233,12 @@ func TestProfileRestarts(t *testing.T) {
 	if got := p.Demand(start, 0).CPU.Amount; math.Abs(got-.5) > 1e-9 || p.Restarts() != 0 {
 		t.Errorf("one pod read five times: %v cores, %d restarts", got, p.Restarts())
 	}
-	// The next pod as expected: the one before was a tail.
+	// After an outlier the next pod is as expected.
 	observe(t, p, start, window("c", .5, 1e8))
 	if got := p.Demand(start, 0).CPU.Amount; math.Abs(got-1) > 1e-9 {
 		t.Errorf("with the tail %v cores, want 1", got)
 	}
-	// Services warm up: too little early in life contradicts nothing.
+	// Services warm up: low use early in life is no contradiction.
 	p = newProfile(t, profile.Config{})
 	for i := range 4 {
 		w := window(fmt.Sprint(i), 1, 1e9)
@@ -256,7 +256,7 @@ func TestProfileRestarts(t *testing.T) {
 	}
 }
 
-// A pod's later reading replaces its earlier one, and is not held against it.
+// A pod's later reading replaces its earlier one, and does not contradict it.
 func TestProfileReplacesReadings(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 10 {
@@ -272,7 +272,7 @@ func TestProfileReplacesReadings(t *testing.T) {
 	}
 }
 
-// What a pod weighs grows with its age, up to the median pod's.
+// A pod's weight grows with its age, up to the median pod's.
 func TestProfileWeighsByAge(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	w := window("young", 1, 1e8)
@@ -286,8 +286,7 @@ func TestProfileWeighsByAge(t *testing.T) {
 	if d := p.Demand(start, 0).CPU; math.Abs(d.Confidence-.5) > 1e-9 {
 		t.Errorf("%+v, want one pod at its end", d)
 	}
-	// Of pods that live for a minute one that ends sooner than after half of it is
-	// the less of one the sooner it does.
+	// If pods live for a minute, one that ends within half of it counts less, the sooner it does.
 	p = newProfile(t, profile.Config{})
 	for i := range 3 {
 		observe(t, p, start, window(fmt.Sprint(i), 1, 1e8))
@@ -299,13 +298,13 @@ func TestProfileWeighsByAge(t *testing.T) {
 		w.Span, w.CPU = w.Age, c.age
 		observe(t, p, start, w)
 		cpu, _ := p.Evidence()
-		// Lifetimes are known to a bucket.
+		// Lifetimes are known to the bucket.
 		if more := cpu.Pods - before.Pods; math.Abs(more-c.weight) > .1*c.weight {
 			t.Errorf("one that ended at %v s weighs %v, want %v", c.age, more, c.weight)
 		}
 		before = cpu
 	}
-	// Pods live for an hour: ten minutes are as good, one is a tenth of that.
+	// If pods live for an hour, one of ten minutes counts fully, one of a minute a tenth of that.
 	p = newProfile(t, profile.Config{})
 	w = window("old", 1, 1e8)
 	w.Age = time.Hour
@@ -318,8 +317,8 @@ func TestProfileWeighsByAge(t *testing.T) {
 	}
 }
 
-// A young pod whose memory grows has not shown what it takes, nor has one that was
-// killed: it says something where that is more than others take.
+// A young pod whose memory grows has not reached its demand, nor has a killed one: they count if
+// their demand is above the others'.
 func TestProfileGrowingMemory(t *testing.T) {
 	early := func(p *profile.Profile, pod string, peaks ...float64) (memory profile.Evidence) {
 		before := time.Duration(0)
@@ -375,7 +374,7 @@ func TestProfileGrowingMemory(t *testing.T) {
 	if e := killed("large", 1.5e9); !(e.Mean > before.Mean) {
 		t.Errorf("killed at more than others take: %v bytes, before %v", e.Mean, before.Mean)
 	}
-	// Where no one else was seen it is all there is.
+	// Without other pods it is the only evidence.
 	first := newProfile(t, profile.Config{})
 	w := window("first", 1, 3e8)
 	w.OOMKills = 1
@@ -383,7 +382,7 @@ func TestProfileGrowingMemory(t *testing.T) {
 	if _, memory := first.Evidence(); memory.Pods != 1 || memory.Mean != 3e8 {
 		t.Errorf("the only pod, killed: %+v", memory)
 	}
-	// Nor does it say how long pods live.
+	// It does not count for how long pods live either.
 	observe(t, p, start, window("lives", 1, 1e9))
 	life := p.Lifetime(.5)
 	for i := range 9 {
@@ -396,7 +395,7 @@ func TestProfileGrowingMemory(t *testing.T) {
 	}
 }
 
-// A profile three times too large is found out as one three times too small is.
+// A profile three times too large is detected like one three times too small.
 func TestProfileRestartsDownwards(t *testing.T) {
 	for _, factor := range []float64{3, 1. / 3} {
 		p := newProfile(t, profile.Config{})
@@ -412,7 +411,7 @@ func TestProfileRestartsDownwards(t *testing.T) {
 	}
 }
 
-// A pod in doubt that lives on is one of the three, however they ended.
+// An outlier that lives on is one of the three, whatever the end of the others.
 func TestProfileRestartsOfLivePods(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 9 {
@@ -430,7 +429,7 @@ func TestProfileRestartsOfLivePods(t *testing.T) {
 	}
 }
 
-// Live pods of before a restart count no more, until they are read again.
+// Live pods from before a restart do not count until they are read again.
 func TestProfileRestartsForgetLivePods(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 12 {
@@ -446,7 +445,7 @@ func TestProfileRestartsForgetLivePods(t *testing.T) {
 	}
 }
 
-// The dearest of each resource, whichever slot that is of.
+// The demand is the largest of each resource, from any slot.
 func TestProfileDearestOfEach(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	midnight := start.Truncate(24 * time.Hour)
@@ -476,12 +475,12 @@ func TestProfileDearestOfEach(t *testing.T) {
 			t.Errorf("slot %d: %+v", i, s)
 		}
 	}
-	// They are the caller's.
+	// The result belongs to the caller.
 	slots[0] = profile.Demand{}
 	if p.Slots()[0] == slots[0] {
 		t.Error("the caller's change is seen")
 	}
-	// Of another zone they say nothing.
+	// Windows of another time zone do not count.
 	q := restored(t, profile.Config{Zone: time.FixedZone("east", 6*3600)}, p.State())
 	for i, s := range q.Slots() {
 		if math.Abs(s.CPU.Amount-1.3) > .01 {
@@ -508,17 +507,17 @@ func TestProfileRevision(t *testing.T) {
 	if math.Abs(d.CPU.Amount-3.5/3) > 1e-3 || math.Abs(d.CPU.Confidence-.75) > 1e-3 || p.Revision() != "two" {
 		t.Errorf("%+v of revision %s, want two old pods' worth and one", d.CPU, p.Revision())
 	}
-	// A pod left of the old one says nothing of the new.
+	// A remaining pod of the old revision does not count for the new one.
 	observe(t, p, start.Add(2*time.Minute), with("one", "3", 9, time.Hour))
 	demandNear(t, "an old pod", p.Demand(start, 0), d)
-	// Rolled back: younger pods of the old name are a new revision.
+	// After a rollback, younger pods of the old name are a new revision.
 	observe(t, p, start.Add(10*time.Minute), with("one", "back", 1, time.Minute))
 	if p.Revision() != "one" {
 		t.Errorf("revision %s after the way back", p.Revision())
 	}
 }
 
-// A node that reports a hundred pods counts as four times the median node.
+// A node that reports a hundred pods has four times the weight of the median node.
 func TestProfileLimitsNodes(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 3 {
@@ -574,7 +573,7 @@ func TestProfileSlots(t *testing.T) {
 	if got := fill(profile.Config{}, true).Demand(noon, 0).CPU.Amount; math.Abs(got-1.6) > 1e-9 {
 		t.Errorf("a pod for ever: %v cores, want the dearest slot's", got)
 	}
-	// One slot is the whole day; a slot of too few pods borrows from it.
+	// One slot is the whole day; a slot with too few pods borrows from it.
 	one := fill(profile.Config{Slots: 1}, false).Demand(noon, time.Hour)
 	few := fill(profile.Config{SlotPods: 1000}, false).Demand(noon, time.Hour)
 	demandNear(t, "borrowed", few, one)
@@ -591,7 +590,7 @@ func TestProfilePrior(t *testing.T) {
 	}
 	demandNear(t, "prior alone", p.Demand(start, 0), prior)
 	refused(t, "CPU.Amount", p.SetPrior(profile.Demand{CPU: profile.Share{Amount: math.NaN()}}))
-	// Without a measure of waiting, half the confidence at most.
+	// Without a measure of waiting, confidence is at most half.
 	for i := range 9 {
 		w := window(fmt.Sprint(i), 1, 1e8)
 		w.Pressure = false
@@ -611,7 +610,7 @@ func TestProfileGone(t *testing.T) {
 	p.Gone("a")
 	p.Gone("unknown")
 	demandNear(t, "gone", p.Demand(start, 0), before)
-	// Whoever has its name now is another.
+	// A later workload of the same name is another one.
 	w.Memory, w.MemoryPeak = 1e8, 1e8
 	observe(t, p, start, w)
 	if cpu, _ := p.Evidence(); cpu.Pods != 2 {
@@ -622,7 +621,7 @@ func TestProfileGone(t *testing.T) {
 	}
 }
 
-// Demand follows what is learnt, down too, and for how long pods live.
+// Demand follows observations, downwards too, and so does the pods' life.
 func TestDemandFollows(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 9 {
@@ -642,7 +641,7 @@ func TestDemandFollows(t *testing.T) {
 			t.Errorf("%v cores for %v after a restart", got, lives)
 		}
 	}
-	// From now on they live for ever: the dearest slot, which is not this one.
+	// Pods that never end take the slot with the largest demand, which is not the present one.
 	p = newProfile(t, profile.Config{SlotPods: 1, SlotDays: 1, Slots: 2})
 	midnight := start.Truncate(24 * time.Hour)
 	observe(t, p, midnight.Add(13*time.Hour), window("noon", 2, 1e8))
@@ -659,7 +658,7 @@ func TestDemandFollows(t *testing.T) {
 	}
 }
 
-// Many pods of one day say nothing of a slot.
+// Many pods of one day are not enough for a slot.
 func TestProfileSlotOfOneDay(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	midnight := start.Truncate(24 * time.Hour)
@@ -804,8 +803,9 @@ func TestDemandAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestYoungWorkload: a profile is not sure of memory while nearly all pods that it knows of are young: those
-// that ended are the shortest. It is once one has run for ten seconds, or most have ended.
+// TestYoungWorkload: a profile is uncertain of memory while nearly all its pods are young, because
+// those that ended are the shortest. It is certain once one has run for ten seconds, or most have
+// ended.
 func TestYoungWorkload(t *testing.T) {
 	short := func(i int) profile.Window {
 		w := window(fmt.Sprint("short", i), 1, 1e8)
@@ -861,7 +861,8 @@ func TestYoungWorkload(t *testing.T) {
 	}
 }
 
-// TestYoungRevision: the pods of a new revision are young, and what those of the old one took counts on.
+// TestYoungRevision: the pods of a new revision are young, and the demand of the old revision still
+// counts.
 func TestYoungRevision(t *testing.T) {
 	for _, age := range []time.Duration{4 * time.Second, time.Minute} {
 		p := newProfile(t, profile.Config{})

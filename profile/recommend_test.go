@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// recommend is what the preset says for the only container.
+// recommend returns the preset's recommendation for the only container.
 func recommend(t *testing.T, p *profile.Profile, at time.Time, by profile.Preset, within profile.Bounds) profile.Recommendation {
 	t.Helper()
 	all, err := p.Recommend(at, by, within)
@@ -24,11 +24,11 @@ func recommend(t *testing.T, p *profile.Profile, at time.Time, by profile.Preset
 	return all[0]
 }
 
-// rule is a preset of one rule for both resources.
+// rule returns a preset with one rule for both resources.
 func rule(r profile.Rule) profile.Preset { return profile.Preset{CPU: r, Memory: r} }
 
-// A kill for want of memory raises the target above the peak by a fifth or by 100
-// MiB, is bounded, is no sample, and is forgotten.
+// An OOM kill raises the target above the peak by a fifth or by 100 MiB, is bounded, is no sample,
+// and is forgotten.
 func TestRecommendAfterKills(t *testing.T) {
 	for name, c := range map[string]struct{ peak, want float64 }{
 		"small": {2e8, 2e8 + 100<<20},
@@ -57,14 +57,14 @@ func TestRecommendAfterKills(t *testing.T) {
 			if got.Target.Memory != most || got.UpperBound.Memory > most || math.Abs(got.Uncapped.Memory-c.want) > 1 {
 				t.Errorf("%+v, want no more than %v", got, most)
 			}
-			// Asked a hundred times it says the same, and the median is what it was.
+			// A hundred calls give the same result, and the median is unchanged.
 			for range 100 {
 				recommend(t, p, at, peaks, profile.Bounds{})
 			}
 			if again := recommend(t, p, at, peaks, profile.Bounds{}).Target; math.Abs(again.Memory-c.want) > 1 {
 				t.Errorf("fed back: %v bytes", again.Memory)
 			}
-			// Without kills for 18 days, and with a lower peak since.
+			// There was no kill for 18 days, and a lower peak since.
 			at = at.Add(20 * 24 * time.Hour)
 			w := window("b", .1, 1e8)
 			observe(t, p, at, w)
@@ -75,7 +75,7 @@ func TestRecommendAfterKills(t *testing.T) {
 	}
 }
 
-// A sample that is refused leaves a history as it was, and takes no memory.
+// A refused sample leaves a history unchanged, and takes no memory.
 func TestHistoryRefuses(t *testing.T) {
 	for _, sample := range []struct {
 		at            time.Time
@@ -98,7 +98,7 @@ func TestHistoryRefuses(t *testing.T) {
 	}
 }
 
-// A slot counts for itself once it has seen two days; until then it is the day.
+// A slot counts by itself once it has seen two days; until then it is the day.
 func TestRuleSlots(t *testing.T) {
 	h, err := profile.NewHistory(profile.HistoryConfig{})
 	if err != nil {
@@ -129,8 +129,8 @@ func TestRuleSlots(t *testing.T) {
 	}
 }
 
-// Before 1970 there is no sample, as in a file of somebody's; its first hours are of the
-// evening before where the zone is west.
+// Samples before 1970 are refused; its first hours belong to the evening before if the zone is
+// west.
 func TestSlotsAroundTheFirstDay(t *testing.T) {
 	west := time.FixedZone("west", -5*3600)
 	for _, c := range []profile.HistoryConfig{{Slots: 24}, {Slots: 24, Zone: west}} {
@@ -162,7 +162,7 @@ func TestSlotsAroundTheFirstDay(t *testing.T) {
 	}
 }
 
-// The last hour's peak, and not an older one.
+// It is the last hour's peak, not an older one.
 func TestRuleRecent(t *testing.T) {
 	h, err := profile.NewHistory(profile.HistoryConfig{})
 	if err != nil {
@@ -230,7 +230,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A percentile of pods' peaks counts pods, live ones too, and not minutes.
+// A percentile of pods' peaks counts pods, including live ones, and not minutes.
 func TestRecommendPercentileOfPods(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	at := start
@@ -260,7 +260,7 @@ func TestRecommendPercentileOfPods(t *testing.T) {
 	if got := recommend(t, p, at, pods, profile.Bounds{}).Target.Memory; got > 1.2e8 {
 		t.Errorf("P5 of pods, the live one: %v bytes, want its 100 MB", got)
 	}
-	// A pod whose memory no one measured is none of them.
+	// A pod whose memory was not measured does not count.
 	for i := range 30 {
 		observe(t, p, at, window(fmt.Sprint("blind", i), .1, 0))
 	}
@@ -269,14 +269,14 @@ func TestRecommendPercentileOfPods(t *testing.T) {
 		t.Errorf("the median pod, beside some not measured: %v bytes", got)
 	}
 	pods.Memory.Pods = .05
-	// Gone without a last window, it stays one of ten.
+	// A pod that went without a last window stays one of ten.
 	p.Gone("long")
 	if got := recommend(t, p, at, pods, profile.Bounds{}).Target.Memory; got > 1.2e8 {
 		t.Errorf("P5 of pods, all gone: %v bytes, want 100 MB", got)
 	}
 }
 
-// What is small has a margin in cores and bytes, which a pod's containers share.
+// Small demands have a margin in cores and bytes, which a pod's containers share.
 func TestRecommendLeast(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for _, container := range []string{"", "a", "b"} {
@@ -305,8 +305,8 @@ func TestRecommendLeast(t *testing.T) {
 	}
 }
 
-// The demand within a window counts for the time it held, and the memory of the
-// window when no peak was new.
+// The demand within a window counts for the time that it lasted, and so does the memory if there
+// was no new peak.
 func TestRecommendFromWithinWindows(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	at := start
@@ -409,7 +409,7 @@ func TestThrottled(t *testing.T) {
 	if got := p.Throttled(); math.Abs(got-.25) > 1e-12 {
 		t.Errorf("%v of the periods, want a quarter", got)
 	}
-	// A day later the first weigh half; an hour late makes little difference.
+	// A day later the first weigh half; an hour makes little difference.
 	with(start.Add(24*time.Hour), 600, 600)
 	if got, want := p.Throttled(), (150+600.)/(600+600); math.Abs(got-want) > 1e-12 {
 		t.Errorf("%v of the periods, want %v", got, want)
@@ -423,8 +423,7 @@ func TestThrottled(t *testing.T) {
 	}}))
 }
 
-// What alike workloads have shown is the prior of one that is new, no matter how
-// many pods one of them had.
+// Similar workloads are the prior of a new one, however many pods one of them had.
 func TestPrior(t *testing.T) {
 	c := profile.Config{}
 	if d := c.Prior(nil, nil); d != (profile.Demand{}) {
@@ -449,8 +448,8 @@ func TestConfigFor(t *testing.T) {
 	if c.CPUHalfLife != time.Hour || c.MemoryHalfLife != 48*time.Hour {
 		t.Errorf("%+v, want what was given, and the preset's", c)
 	}
-	// A profile's default is what the default preset was evaluated under: on the
-	// same samples it recommends what a history of its half-lives does.
+	// A profile's default is the evaluated one: from the same samples it makes the same
+	// recommendation as a history with its half-lives.
 	p := newProfile(t, profile.Config{})
 	spazio := profile.Spazio()
 	cpu, err := profile.NewHistory(profile.HistoryConfig{HalfLife: spazio.CPU.HalfLife})
@@ -481,7 +480,7 @@ func TestConfigFor(t *testing.T) {
 	}
 }
 
-// The mean of a histogram is that of where its samples' buckets end.
+// The mean of a histogram is that of the ends of its samples' buckets.
 func TestHistogramMean(t *testing.T) {
 	h := newHistogram(t, 24*time.Hour)
 	if h.Mean() != 0 {
@@ -523,8 +522,8 @@ func TestWindowRefuses(t *testing.T) {
 	refused(t, "Window.Container", p.Observe(start, w))
 }
 
-// What is recommended is for the containers that pods have now, each by its name: one
-// that is alone is its pod, however long ago it had company.
+// A recommendation is for the containers of present pods, each by its name: a single one is its
+// pod, however long ago it had others.
 func TestRecommendForTheContainersOfNow(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	at := start
@@ -564,7 +563,7 @@ func TestRecommendForTheContainersOfNow(t *testing.T) {
 	want(recommended("main"), map[string]float64{"main": 3e8})
 	minutes(10, map[string]float64{"": 5e8, "main": 4e8, "proxy": 1e8, "init": 2e8})
 	want(recommended("main", "proxy"), map[string]float64{"main": 4e8, "proxy": 1e8})
-	// An init container beside it: the pod has taken more than it ever did.
+	// With an init container beside it, the pod has taken more than it ever did.
 	want(recommended("main"), map[string]float64{"main": 4e8})
 	want(recommended("main", "new"), map[string]float64{"main": 4e8})
 	// The proxy goes, and only the pod is measured.
@@ -574,7 +573,7 @@ func TestRecommendForTheContainersOfNow(t *testing.T) {
 	refused(t, "Bounds.Min.CPU", err)
 }
 
-// The peak of a pod is its own, and of its containers each its own.
+// A pod's peak is its own, and each container's its own.
 func TestPeakOfALivePod(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for pod, all := range map[string]map[string]float64{"a": {"": 5e8, "main": 4e8, "proxy": 1e8}, "b": {"": 9e8, "main": 8e8, "proxy": 1e8}} {
@@ -605,7 +604,7 @@ func TestPeakOfALivePod(t *testing.T) {
 	}
 }
 
-// What is recommended is made of several slots of the day, and leaves them as they are.
+// A recommendation combines several slots of the day, and leaves them unchanged.
 func TestRecommendingChangesNothing(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	at := start

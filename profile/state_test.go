@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// randomWindow is one of some pod of some node.
+// randomWindow returns one of some pod of some node.
 func randomWindow(r *rand.Rand, pods, nodes int) profile.Window {
 	pod := r.IntN(pods)
 	w := profile.Window{
@@ -43,7 +43,7 @@ func restored(t testing.TB, c profile.Config, state []byte) *profile.Profile {
 	return p
 }
 
-// A restored profile says what the stored one did, and learns as it would have.
+// A restored profile returns the same as the stored one, and learns in the same way.
 func TestStateRoundTrip(t *testing.T) {
 	for _, c := range []profile.Config{{}, {Slots: 1}, {Slots: 24, CPUHalfLife: time.Hour, Zone: time.FixedZone("east", 3600)}} {
 		r := rand.New(rand.NewPCG(3, 1))
@@ -85,7 +85,7 @@ func compareProfiles(t *testing.T, what string, p, q *profile.Profile, at time.T
 			}
 		}
 	}
-	// A mean of weights in 65,535 steps; percentiles are bucket's ends, and equal.
+	// Means have weights in 65,535 steps; percentiles are buckets' ends, and equal.
 	nearly := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-4*max(math.Abs(a), math.Abs(b)) })
 	for _, preset := range profile.Presets() {
 		a, err := p.Recommend(at, preset, profile.Bounds{})
@@ -111,7 +111,7 @@ func compareProfiles(t *testing.T, what string, p, q *profile.Profile, at time.T
 	}
 }
 
-// However many pods, nodes and values: a container has 8 KiB.
+// With any number of pods, nodes and values a container takes 8 KiB.
 func TestStateIsSmall(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	at := start
@@ -134,7 +134,7 @@ func TestStateIsSmall(t *testing.T) {
 	}
 }
 
-// To store a profile changes nothing in it.
+// Storing a profile changes nothing in it.
 func TestStateLeavesTheProfile(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 60 {
@@ -178,7 +178,7 @@ func TestStateOnlyReads(t *testing.T) {
 	both.Wait()
 }
 
-// Pods out of order would be found no more.
+// Pods out of order would not be found again.
 func TestRestoreRefusesDisorder(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	key := func(name string) []byte {
@@ -206,7 +206,7 @@ func TestRestoreRefusesDisorder(t *testing.T) {
 	}
 }
 
-// Doubts outlast a restart: three in a row are three, wherever it falls.
+// Outliers survive a restart: three in a row are three, wherever it falls.
 func TestStateKeepsOutliers(t *testing.T) {
 	for restart := range 4 {
 		p := newProfile(t, profile.Config{})
@@ -249,7 +249,7 @@ func TestRestoreUnderAnotherConfig(t *testing.T) {
 	}
 }
 
-// Pods whose waiting no one measures are half believed under any configuration.
+// Pods without a measure of waiting have half the confidence under any configuration.
 func TestRestoreUnstalled(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 9 {

@@ -20,9 +20,8 @@ type observed struct {
 	w  profile.Window
 }
 
-// demand is computed anew from all of them: mean and variance over the pods, each
-// by its age in pods' half-lives, a node with no more than four times the weight of
-// the median one.
+// demand is computed anew from all of them: mean and variance over the pods, each by its age in
+// pods' half-lives, a node with at most four times the weight of the median one.
 func (e everyPod) demand(halfLife time.Duration) profile.Demand {
 	var newest time.Time
 	for _, windows := range e {
@@ -77,7 +76,7 @@ func (e everyPod) demand(halfLife time.Duration) profile.Demand {
 	return profile.Demand{CPU: share(func(p pod) float64 { return p.cpu }), Memory: share(func(p pod) float64 { return p.memory })}
 }
 
-// However the windows of pods come mixed, a profile says what all of them kept say.
+// However the windows of pods are mixed, a profile equals the one computed from all windows.
 func TestProfileEqualsEveryPodKept(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -121,8 +120,8 @@ func TestProfileEqualsEveryPodKept(t *testing.T) {
 	}
 }
 
-// More nodes than are kept apart: what is folded together still counts, and one
-// node with many pods is no more than a share of it.
+// With more nodes than are kept separately, merged ones still count, and one node with many pods is
+// at most a share.
 func TestProfileOfManyNodes(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	at := start
@@ -136,7 +135,7 @@ func TestProfileOfManyNodes(t *testing.T) {
 	if math.Abs(cpu.Pods-200) > .1 || math.Abs(cpu.Mean-1) > 1e-9 {
 		t.Errorf("%v pods of %v cores, want 200 of 1", cpu.Pods, cpu.Mean)
 	}
-	// In each round it has fifty pods, and then twenty other nodes have one each.
+	// In each round one node has fifty pods, and then twenty others have one each.
 	for round := range 20 {
 		for i := range 70 {
 			at = at.Add(time.Second)
@@ -153,8 +152,7 @@ func TestProfileOfManyNodes(t *testing.T) {
 	}
 }
 
-// Whatever a window that is taken says, what a profile says is an amount, and can be
-// stored.
+// For any accepted window, a profile's amounts are valid and can be stored.
 func FuzzObserve(f *testing.F) {
 	f.Add([]byte("a profile takes what an agent sends it, and an agent may send anything"), uint8(1))
 	f.Fuzz(func(t *testing.T, text []byte, slots uint8) {

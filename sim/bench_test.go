@@ -25,7 +25,7 @@ func benchmark(b *testing.B, nodes int, seconds float64, s sim.Scheduler) {
 	b.ReportMetric(float64(memory.Sys)/(1<<20), "MiB-of-the-process")
 }
 
-// An hour of 1,000 nodes, 36 million samples.
+// BenchmarkThousandNodesHour is an hour of 1,000 nodes, 36 million samples.
 func BenchmarkThousandNodesHour(b *testing.B) { benchmark(b, 1000, 3600, sim.Spazio{}) }
 
 // The same without agents: what nodes and kube-scheduler take.

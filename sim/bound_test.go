@@ -13,8 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// unlike is a workload of pods of unlike widths, works and start-ups, and a cluster
-// for it.
+// unlike returns a workload of pods that differ in width, work and start-up, and a cluster for it.
 func unlike(seed uint64) (sim.Config, []sim.Pod) {
 	rng := rand.New(rand.NewPCG(seed, 31))
 	c := sim.Config{Nodes: 1 + rng.IntN(3), Node: node.Params{Cores: 1 + rng.IntN(8)}, Seed: seed, Warmup: .5}
@@ -177,8 +176,8 @@ func central(t *testing.T, cores int, pods []sim.Pod) sim.Result {
 	return r
 }
 
-// First come, first served: a wide pod keeps later ones waiting until it fits, and a
-// start-up passes meanwhile.
+// First come, first served: a wide pod blocks later ones until it fits, and a start-up passes
+// meanwhile.
 func TestCentralQueueOrder(t *testing.T) {
 	tests := []struct {
 		name  string

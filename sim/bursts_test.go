@@ -11,9 +11,9 @@ import (
 )
 
 // TestBurstsFindIdleNodes: short pods come at four times the rate, after minutes in which a few
-// nodes were enough. These have learnt that pods end there before a report of it arrives, and let
-// more in; the others have room as well. So the burst takes all nodes, and none of its pods waits
-// for a core that is idle elsewhere.
+// nodes were enough. These have learnt that pods end there before a report arrives, and admit more;
+// the others have room as well. So the burst must take all nodes, and none of its pods may wait for
+// a core that is idle elsewhere.
 func TestBurstsFindIdleNodes(t *testing.T) {
 	const burst, end = 120., 240.
 	for name, c := range map[string]struct {

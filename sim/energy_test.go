@@ -19,7 +19,7 @@ var (
 	large = node.Power{Idle: 90, Max: 300}
 )
 
-// machines are nodes of these powers.
+// machines returns nodes of these powers.
 func machines(powers ...node.Power) (all []node.Params) {
 	for _, p := range powers {
 		all = append(all, node.Params{Power: p})
@@ -27,7 +27,7 @@ func machines(powers ...node.Power) (all []node.Params) {
 	return all
 }
 
-// What the nodes take counts from the workload's start, of each node by its own power.
+// Energy counts from the workload's start, for each node by its own power.
 func TestMachinesInTurn(t *testing.T) {
 	pods := []sim.Pod{{Work: 30, On: 2}}
 	r := run(t, sim.Config{Nodes: 3, Machines: machines(small, large), Scheduler: sim.Default{}, Warmup: 7, Seed: 1}, pods)
@@ -78,7 +78,7 @@ func TestMachinesRefused(t *testing.T) {
 	}
 }
 
-// Nodes that take power do what they did without.
+// Nodes with power behave as without.
 func TestPowerChangesNoDecision(t *testing.T) {
 	pods := mixed(11, 80)
 	for _, s := range all {
@@ -133,7 +133,7 @@ func metricsOf(r sim.Result) map[string]float64 {
 	return all
 }
 
-// A profile that packs fills the first node that it has used.
+// A profile that packs fills the node that it used first.
 func TestMostAllocatedPacks(t *testing.T) {
 	pods := fewPods(30, 1, .2)
 	for i := range pods {
@@ -145,7 +145,7 @@ func TestMostAllocatedPacks(t *testing.T) {
 			t.Errorf("seed %d: %d of %d pods on the first node", seed, n, len(pods))
 		}
 	}
-	// Two of three cores fit beside no other: what is full is left.
+	// Pods of two of three cores do not fit side by side: a full node is left.
 	pods = []sim.Pod{{Work: 9, Request: baseline.Resources{CPU: 3}}, {Created: 1, Work: 9, Request: baseline.Resources{CPU: 3}}}
 	r := run(t, sim.Config{Nodes: 2, Scheduler: sim.MostAllocated{}, Seed: 1}, pods)
 	if r.Records[0].Node == r.Records[1].Node {
@@ -153,9 +153,8 @@ func TestMostAllocatedPacks(t *testing.T) {
 	}
 }
 
-// PEAKS goes where a pod that declares itself raises the power least, by the true power
-// or by what it is told; without a request it knows no difference; and a node that is
-// full is the best of all.
+// PEAKS prefers the node where a pod with requests raises the power least, by the true or a
+// configured power; without a request all are equal; and a full node is the best of all.
 func TestPeaks(t *testing.T) {
 	declared := fewPods(40, 200, 1)
 	hidden := make([]sim.Pod, len(declared))

@@ -20,8 +20,8 @@ func byEnergy(weight float64, o energy.Objective) sim.Spazio {
 	return sim.Spazio{}.WithEnergy(weight, o)
 }
 
-// arrivals are pods of so many cores for ten seconds each, of one workload, one each so
-// many seconds in the mean.
+// arrivals returns pods of one workload with that many cores for ten seconds each, at that mean
+// interval.
 func arrivals(seed uint64, n int, every, cores float64) []sim.Pod {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	pods, now := make([]sim.Pod, n), 0.
@@ -32,8 +32,7 @@ func arrivals(seed uint64, n int, every, cores float64) []sim.Pod {
 	return pods
 }
 
-// shareOf is the share of the pods that ran on nodes of the first of two machines in
-// turn.
+// shareOf returns the share of the pods that ran on nodes of the first of two alternating machines.
 func shareOf(r sim.Result) float64 {
 	n := 0.
 	for _, record := range r.Records {
@@ -44,7 +43,7 @@ func shareOf(r sim.Result) float64 {
 	return n / float64(len(r.Records))
 }
 
-// Where no power is known energy counts for nothing, whatever its weight.
+// Without known power energy does not count, whatever its weight.
 func TestEnergyOfUnknownPower(t *testing.T) {
 	pods := mixed(5, 100)
 	want := run(t, sim.Config{Nodes: 4, Seed: 5, Scheduler: sim.Spazio{}}, pods)
@@ -58,8 +57,8 @@ func TestEnergyOfUnknownPower(t *testing.T) {
 	}
 }
 
-// Agents learn what their nodes take, so that pods go where they raise the power least,
-// or where most is left; of those nodes of which nothing is known they get their share.
+// Agents learn their nodes' power, so that pods go where they raise it least, or where most is
+// left; nodes of unknown power get their share.
 func TestPlacesByEnergy(t *testing.T) {
 	pods := arrivals(2, 300, 1.2, 1) // 8 of 24 cores
 	for _, test := range []struct {
@@ -83,8 +82,7 @@ func TestPlacesByEnergy(t *testing.T) {
 	}
 }
 
-// Nodes without pods that are taken for asleep are left alone, as long as others have
-// room.
+// Empty nodes that count as asleep are left alone while others have room.
 func TestIdleNodesPowerDown(t *testing.T) {
 	for seed := range uint64(3) {
 		pods := arrivals(seed, 150, 3, 1) // 3 of 24 cores
@@ -98,7 +96,7 @@ func TestIdleNodesPowerDown(t *testing.T) {
 	}
 }
 
-// lettingSleep takes empty nodes for asleep.
+// lettingSleep treats empty nodes as asleep.
 func lettingSleep(weight float64) sim.Spazio {
 	s := byEnergy(weight, energy.Marginal)
 	s.IdleNodesPowerDown = true
@@ -118,7 +116,7 @@ func TestWhatAPodTakesSaysWhetherToWakeANode(t *testing.T) {
 			pods = append(pods, sim.Pod{Created: 60 + 40*float64(i), Work: 25 * test.cores, Cores: test.cores, Workload: "job", Startup: 1})
 		}
 		machines := machines(large, node.Power{Idle: 15, Max: 95})
-		// Until it has had a load nobody knows what one more takes there.
+		// Until it has had a load, the power of one more core there is unknown.
 		pods = append(pods, sim.Pod{On: 2, Work: 100, Cores: 4, Threads: 4, Workload: "other"})
 		r := run(t, sim.Config{Nodes: 2, Machines: machines, Scheduler: lettingSleep(1), Seed: 8}, pods)
 		for i, record := range r.Records[3:21] {
@@ -129,8 +127,7 @@ func TestWhatAPodTakesSaysWhetherToWakeANode(t *testing.T) {
 	}
 }
 
-// Pods that are on their way take watts that nodes don't show yet: of two like nodes none
-// gets all that comes at once.
+// Pods in flight take watts that nodes do not show yet: of two equal nodes none gets a whole burst.
 func TestCoresInFlightTakeWatts(t *testing.T) {
 	var pods []sim.Pod
 	for burst := range 12 {
@@ -150,7 +147,7 @@ func TestCoresInFlightTakeWatts(t *testing.T) {
 	}
 }
 
-// What a node said of its power too long ago counts for nothing.
+// A node's outdated report of power does not count.
 func TestPowerGrowsOld(t *testing.T) {
 	pods := arrivals(4, 120, 1.2, 1)
 	var records [2][]sim.Record
@@ -164,7 +161,7 @@ func TestPowerGrowsOld(t *testing.T) {
 	}
 }
 
-// A pod that does nothing for seconds is measured, too.
+// A pod that is idle for seconds is measured, too.
 func TestPodsThatRest(t *testing.T) {
 	pods := append(arrivals(5, 20, 2, 1), sim.Pod{On: 1, Server: node.Server{Rate: .05, Work: .01}})
 	r := run(t, sim.Config{Nodes: 2, Machines: machines(small, large), Scheduler: byEnergy(.5, energy.Marginal), Seed: 5}, pods)
@@ -175,8 +172,8 @@ func TestPodsThatRest(t *testing.T) {
 	}
 }
 
-// What a workload's pods were measured to take is what the next is expected to: sixteen
-// of a quarter of a core fit the node that is best for them.
+// A workload's measured pods predict the next one: sixteen of a quarter of a core fit the node that
+// is best for them.
 func TestPodsAreExpectedToTakeWhatTheyTook(t *testing.T) {
 	pods := make([]sim.Pod, 22)
 	for i := range pods {
@@ -212,8 +209,8 @@ func TestEnergySameSeedSameBytes(t *testing.T) {
 	}
 }
 
-// The counter of a node that takes more than a megawatt in ten minutes wraps, and the
-// default bound of a meter is no bound for it.
+// The counter of a node that takes more than a megawatt in ten minutes wraps, and the default bound
+// of a meter does not apply.
 func TestLargeNodes(t *testing.T) {
 	c := sim.Config{Nodes: 4, Machines: machines(node.Power{Idle: 500, Max: 2500}, node.Power{Idle: 900, Max: 6000}), Scheduler: byEnergy(.5, energy.Marginal), Seed: 2}
 	if got := shareOf(run(t, c, arrivals(2, 200, 1.5, 1))); got < .75 {

@@ -16,8 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGoldenProfiles keeps what becomes of each pod of workloads that have little in
-// common where they are counted by what is known of them.
+// TestGoldenProfiles records the fate of each pod of very different workloads under profiles.
 func TestGoldenProfiles(t *testing.T) {
 	var trace strings.Builder
 	for _, c := range []sim.Config{
@@ -31,9 +30,9 @@ func TestGoldenProfiles(t *testing.T) {
 	golden(t, "profiles.golden", trace.String())
 }
 
-// TestGolden keeps what becomes of each pod of a mixed workload under Spazio, in a
-// small cluster and on nodes of unlike sizes. What is not meant to change decisions
-// must leave it as it is.
+// TestGolden records the fate of each pod of a mixed workload under Spazio, in a small cluster and
+// on nodes of different sizes. A change that is not meant to affect decisions must leave it
+// unchanged.
 func TestGolden(t *testing.T) {
 	var trace strings.Builder
 	for _, c := range []sim.Config{
@@ -48,8 +47,8 @@ func TestGolden(t *testing.T) {
 	golden(t, "decisions.golden", trace.String())
 }
 
-// TestGoldenKubelet keeps what becomes of each pod, by schedulers that overload nodes and by
-// one that does not, on nodes with a kubelet and at the default latency.
+// TestGoldenKubelet records the fate of each pod, under schedulers that overload nodes and one that
+// does not, on nodes with a kubelet and at the default latency.
 func TestGoldenKubelet(t *testing.T) {
 	var trace strings.Builder
 	for _, c := range []sim.Config{
@@ -69,7 +68,7 @@ func TestGoldenKubelet(t *testing.T) {
 	golden(t, "kubelet.golden", trace.String())
 }
 
-// write writes what became of each pod.
+// write writes the fate of each pod.
 func write(trace *strings.Builder, r sim.Result) {
 	for i, record := range r.Records {
 		fmt.Fprintf(trace, "%d: node %d bound %.9g running %.9g done %.9g attempts %d kills %d\n",

@@ -10,9 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// longPods are pods of one core that outlast the run, ten for each core, with one
-// init container of the given length, .3 to 5 s where that is 0. A length below 0
-// is none.
+// longPods returns pods of one core that outlast the run, ten for each core, with one init
+// container of the given length, 0.3 to 5 s for 0. A negative length means none.
 func longPods(seed uint64, cores int, length, initCores float64) []sim.Pod {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	pods := make([]sim.Pod, 10*cores)
@@ -29,10 +28,10 @@ func longPods(seed uint64, cores int, length, initCores float64) []sim.Pod {
 	return pods
 }
 
-// TestInitContainersDoNotOverfill: the end of an init container frees nothing, and
-// what one takes says nothing of its pod. The source sees containers come and go,
-// not which of them are init containers; the scheduler's notice tells, or, for
-// pods of other schedulers, what pods on the node are seen to do.
+// TestInitContainersDoNotOverfill: the end of an init container frees nothing, and its usage does
+// not count as its pod's. The source sees containers come and go, not which of them are init
+// containers; the scheduler's notice has that, or, for pods of other schedulers, the observed
+// behaviour of pods on the node.
 func TestInitContainersDoNotOverfill(t *testing.T) {
 	seeds := uint64(2)
 	if testing.Short() {

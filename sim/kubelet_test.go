@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// crammed are pods that take memory in small steps, so that it runs short before it runs
-// out, some of which declare what they take.
+// crammed returns pods that take memory in small steps, so that it runs short before it runs out,
+// some of which declare their demand.
 func crammed(seed uint64, n int) []sim.Pod {
 	const gib = 1 << 30
 	rng := rand.New(rand.NewPCG(seed, 5))
@@ -38,8 +38,8 @@ func gaveUp(r sim.Result) (pods int) {
 	return pods
 }
 
-// A pod that exceeds its node alone is killed until its Job gives up: it restarts at once
-// and then after 10, 20, 40 and 80 s, each time within .3 s, and is killed as it runs.
+// A pod that exceeds its node alone is killed until its Job gives up: it restarts at once and then
+// after 10, 20, 40 and 80 s, each time within 0.3 s, and is killed while it runs.
 func TestJobGivesUpAfterRestarts(t *testing.T) {
 	r := run(t, sim.Config{Nodes: 1, Scheduler: sim.Default{}, Seed: 1}, []sim.Pod{{Work: 5, Memory: 20 << 30}, {Work: 1}})
 	got := r.Records[0]
@@ -50,7 +50,7 @@ func TestJobGivesUpAfterRestarts(t *testing.T) {
 		t.Errorf("ends at %g s, want %g", r.End, want)
 	}
 
-	// Nothing is left of it while another runs on.
+	// Nothing of it remains while another continues.
 	r = run(t, sim.Config{Nodes: 1, Scheduler: sim.Default{}, Timeline: 1, Seed: 1}, []sim.Pod{{Work: 5, Memory: 20 << 30}, {Work: 900}})
 	if got := r.Records[0]; got.Kills != 6 || got.Node != -1 || got.Running != -1 {
 		t.Errorf("beside another: %+v", got)
@@ -60,8 +60,8 @@ func TestJobGivesUpAfterRestarts(t *testing.T) {
 	}
 }
 
-// BestEffort pods stay off a node that is short of memory, whatever the scheduler, and those
-// that declare something don't; five minutes after the last eviction they may go there again.
+// BestEffort pods stay off a node that is short of memory, under any scheduler, and those with
+// requests do not; five minutes after the last eviction they may go there again.
 func TestPressureKeepsBestEffortAway(t *testing.T) {
 	for _, s := range all {
 		t.Run(fmt.Sprintf("%T", s), func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// requesting are pods of ten seconds that request so many cores and use as many.
+// requesting returns pods of ten seconds that request that many cores and use as many.
 func requesting(cores ...float64) []sim.Pod {
 	pods := make([]sim.Pod, len(cores))
 	for i, c := range cores {
@@ -37,8 +37,8 @@ func TestKueueIsBestEffort(t *testing.T) {
 	}
 }
 
-// What fits in the quota need not fit on a node: of two nodes of three cores each has one left,
-// and the third pod of two cores is admitted and waits for a node.
+// A pod within the quota need not fit on a node: of two nodes of three cores each has one left, and
+// the third pod of two cores is admitted and waits for a node.
 func TestKueueCountsTheClusterNotNodes(t *testing.T) {
 	r := run(t, sim.Config{Sizes: []int{3, 3}, Scheduler: sim.Kueue{}, Seed: 1}, requesting(2, 2, 2))
 	if last := r.Records[2]; last.Attempts < 2 || last.Bound < 5 {
@@ -46,8 +46,8 @@ func TestKueueCountsTheClusterNotNodes(t *testing.T) {
 	}
 }
 
-// Pods that request nothing take nothing of the quota: all are admitted, and each is placed where
-// kube-scheduler alone places it, two messages later.
+// Pods without requests use no quota: all are admitted, and each is placed where kube-scheduler
+// alone places it, two messages later.
 func TestKueueLetsPodsWithoutRequestsPass(t *testing.T) {
 	pods := slicesOf(40, sim.Pod{Work: 5})
 	queued := run(t, sim.Config{Nodes: 2, Scheduler: sim.Kueue{}, Seed: 1}, pods)
@@ -59,7 +59,7 @@ func TestKueueLetsPodsWithoutRequestsPass(t *testing.T) {
 	}
 }
 
-// A pod that is killed comes back within its quota, which it gives back once.
+// A killed pod comes back within its quota, which it returns once.
 func TestKueueKeepsTheQuotaOfAKilledPod(t *testing.T) {
 	pods := requesting(2, 2, 2)
 	for i := range pods {
@@ -75,8 +75,8 @@ func TestKueueKeepsTheQuotaOfAKilledPod(t *testing.T) {
 	}
 }
 
-// Batch pods get what others leave of a part of the node, and one that requests more than there
-// ever is gets what an owner would write instead.
+// Batch pods get the unused part of a share of the node, and one that requests more than there ever
+// is gets what an owner would write instead.
 func TestBatchResources(t *testing.T) {
 	// Of 60 % of 4 cores, 2.4, pods of one core get two.
 	r := run(t, sim.Config{Nodes: 1, Scheduler: sim.LoadAware{Batch: true}, Seed: 1}, requesting(1, 1, 1))

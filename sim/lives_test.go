@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim"
 )
 
-// unequal are pods that arrive a second for 100 s, half of a workload whose pods live for a second,
-// half of another whose pods live for 20: twice what four cores do in that time.
+// unequal returns one arrival a second for 100 s, half of a workload whose pods live for a second,
+// half of one whose pods live for 20: twice what four cores do in that time.
 func unequal() []sim.Pod {
 	pods := make([]sim.Pod, 0, 200)
 	for second := range 50 {
@@ -36,8 +36,8 @@ func sojournsOf(r sim.Result, workload string) (mean, most float64) {
 	return mean / n, most
 }
 
-// TestShortestFirst: with profiles and without, short pods wait for less, and long ones for no more
-// than their delays differ: 96 s at most, and what they wait for the short ones to end.
+// TestShortestFirst: with profiles and without, short pods wait less, and long ones no longer than
+// their delays differ, 96 s at most, plus the time for the short ones to end.
 func TestShortestFirst(t *testing.T) {
 	for _, profiles := range []bool{false, true} {
 		var short, long, longest [2]float64
@@ -54,7 +54,7 @@ func TestShortestFirst(t *testing.T) {
 	}
 }
 
-// TestShortestFirstOfOne: pods of which nothing distinguishes the lives keep their order.
+// TestShortestFirstOfOne: pods whose lives are indistinguishable keep their order.
 func TestShortestFirstOfOne(t *testing.T) {
 	for _, workload := range []string{"", "one"} {
 		pods := alike(60, sim.Pod{Workload: workload, Work: 5})

@@ -13,8 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 )
 
-// fewest is a scheduler from outside the package: at most so many pods a node, on the
-// node with fewest, and it notes what it is told.
+// fewest is a scheduler from outside the package: at most that many pods a node, on the node with
+// fewest, and it records its calls.
 type fewest struct {
 	most  int
 	notes *notes
@@ -67,8 +67,7 @@ func (p *fewestPolicy) Ended(node, _ int) {
 	p.notes.ended = append(p.notes.ended, p.Now())
 }
 
-// Anybody's scheduler can be simulated: it filters, scores, hears of binds and ends,
-// and measures.
+// Any scheduler can be simulated: it filters, scores, is called at binds and ends, and measures.
 func TestSchedulerOfAnotherPackage(t *testing.T) {
 	pods := slicesOf(12, sim.Pod{Work: 4, Request: baseline.Resources{CPU: .1}})
 	var n notes
@@ -94,7 +93,7 @@ func TestSchedulerOfAnotherPackage(t *testing.T) {
 	}
 }
 
-// viewer looks at the cluster as pods come.
+// viewer looks at the cluster when pods come.
 type viewer struct{ seen *[]view }
 
 type view struct {
@@ -137,7 +136,7 @@ func TestClusterShowsItsBooks(t *testing.T) {
 	}
 }
 
-// stubborn refuses all until a time and then wakes them.
+// stubborn refuses all pods until a time and then wakes them.
 type stubborn struct{ until float64 }
 
 type stubbornPolicy struct {
@@ -153,7 +152,7 @@ func (s stubborn) Start(c *sim.Cluster) (sim.Policy, error) {
 func (p stubbornPolicy) Admits(int, int) bool              { return p.Now() >= p.until-5 }
 func (p stubbornPolicy) Score(s []float64, _ []int, _ int) { clear(s) }
 
-// Without an end of another pod only Wake has a refused pod tried again before long.
+// Unless another pod ends, only Wake has a refused pod retried soon.
 func TestWake(t *testing.T) {
 	r := run(t, sim.Config{Nodes: 1, Scheduler: stubborn{12}}, slicesOf(3, sim.Pod{Work: 1}))
 	for i, record := range r.Records {
@@ -163,7 +162,7 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// A seed's chance is the same in every run, and another for another stream.
+// A seed's random numbers are the same in every run, and differ for another stream.
 func TestRand(t *testing.T) {
 	draws := map[uint64][]float64{}
 	for range 2 {

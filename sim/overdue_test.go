@@ -13,9 +13,9 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// busyHour is a cluster of 19 nodes, of three in short runs, of which loads that no
-// scheduler places take so many times all cores for an hour, and so many pods a node
-// of 10 core-seconds that come late.
+// busyHour returns a cluster of 19 nodes, of three in short runs, on which loads that no scheduler
+// places take that many times all cores for an hour, and that many pods a node of 10 core-seconds
+// that come late.
 func busyHour(t *testing.T, times, cores int, o sim.Spazio, each int) (waits []float64, slowdown float64, r sim.Result) {
 	t.Helper()
 	const hour = 3600
@@ -47,8 +47,8 @@ func busyHour(t *testing.T, times, cores int, o sim.Spazio, each int) (waits []f
 	return waits, slow[int(math.Ceil(.99*float64(len(slow))))-1], r
 }
 
-// Nodes that others keep full take the pods all the same, one at a time each, and
-// what is there already hardly notices.
+// Nodes that others keep full take the pods nevertheless, one at a time each, and existing pods
+// hardly notice.
 func TestNobodyWaitsForEver(t *testing.T) {
 	cases := []struct{ times, cores int }{{2, 4}, {1, 4}, {2, 16}}
 	if testing.Short() {
@@ -84,14 +84,14 @@ func TestWaitsForRoom(t *testing.T) {
 			t.Errorf("%+v: waits of %g to %g s, want %g to %g", test.rule, shortest, longest, test.least, test.most)
 		}
 	}
-	// Of more pods than nodes, those beyond take turns.
+	// With more pods than nodes, the pods take turns.
 	waits, _, r := busyHour(t, 2, 4, sim.Spazio{Overdue: reserve.OverdueAdmission{MaxWait: time.Minute}}, 3)
 	if longest := slices.Max(waits); longest < 90 || longest > 300 || r.Most != 9 {
 		t.Errorf("three pods a node: waits of up to %g s, %d pods at once", longest, r.Most)
 	}
 }
 
-// Where memory is full, a pod waits on.
+// Where memory is full, a pod continues to wait.
 func TestFullMemoryTakesNoOverduePod(t *testing.T) {
 	const gib = 1 << 30
 	var pods []sim.Pod

@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// overloaded is a node with its agent, and a scheduler of that node alone.
+// overloaded is a node with its agent, and a scheduler of only that node.
 type overloaded struct {
 	t       *testing.T
 	model   *node.Model
@@ -28,7 +28,7 @@ type overloaded struct {
 	next    node.PodID
 	running int
 	most    int
-	// work is that of a pod in core-seconds.
+	// work is the core-seconds of a pod.
 	work float64
 }
 
@@ -55,7 +55,7 @@ func (o *overloaded) at(seconds float64) time.Time {
 	return time.Unix(1_000_000_000, 0).Add(time.Duration(math.Round(seconds * 1e9)))
 }
 
-// step goes on by a sample.
+// step advances by a sample.
 func (o *overloaded) step() {
 	o.now += .1
 	for _, e := range o.model.AdvanceTo(nil, o.now) {
@@ -103,8 +103,8 @@ func (o *overloaded) bind() reserve.PodKey {
 	return reserve.PodKey(p.ID)
 }
 
-// flood runs so many pods of one core that nobody has asked the agent for, and
-// waits until they are gone.
+// flood runs that many pods of one core that were never requested from the agent, and waits until
+// they are gone.
 func (o *overloaded) flood(pods int) {
 	for range pods {
 		o.bind()
@@ -116,8 +116,7 @@ func (o *overloaded) flood(pods int) {
 	}
 }
 
-// batch runs so many pods as the agent says that there is room, and returns the
-// most at once.
+// batch runs as many pods as the agent has room for, and returns the most at the same time.
 func (o *overloaded) batch(pods int) int {
 	o.most = 0
 	for waiting := pods; waiting > 0 || o.running > 0; o.step() {
@@ -137,8 +136,8 @@ func (o *overloaded) batch(pods int) int {
 	return o.most
 }
 
-// Floods of pods that others bound leave a cost that is right or doubted, and the
-// batch after them has hardly more pods at once than there are cores.
+// Floods of pods that others bound leave a cost that is right or uncertain, and the batch after
+// them has hardly more concurrent pods than cores.
 func TestFloodsDoNotCheapenPods(t *testing.T) {
 	sizes := []int{2, 4, 16, 64}
 	if testing.Short() {
@@ -167,8 +166,7 @@ func TestFloodsDoNotCheapenPods(t *testing.T) {
 	}
 }
 
-// drizzle starts a pod each second, of which the node is told, and waits until
-// they are gone.
+// drizzle starts a pod each second, with notice to the node, and waits until they are gone.
 func (o *overloaded) drizzle(pods int) {
 	for next := o.now; pods > 0 || o.running > 0; o.step() {
 		if pods > 0 && o.now >= next {
@@ -180,9 +178,9 @@ func (o *overloaded) drizzle(pods int) {
 	}
 }
 
-// Pods that live for seconds, so that one always comes or goes: after twenty of them
-// the node knows what they take, whether it was idle before or drowned. What it costs
-// to start and stop them is a tenth of that.
+// With pods that live for seconds, one always comes or goes: after twenty of them the node knows
+// their cost, whether it was idle or overloaded before. Starting and stopping them costs a tenth of
+// that.
 func TestChurnTeaches(t *testing.T) {
 	for _, tt := range []struct {
 		cores int

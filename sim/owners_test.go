@@ -39,8 +39,8 @@ func TestSojournByOwnerAndWork(t *testing.T) {
 	}
 }
 
-// By hand: pods of 1 and 3 core-seconds in phases sojourn for 4 and 8 s. Of those that work at
-// nothing there is no mean by work.
+// By hand: pods of 1 and 3 core-seconds in phases sojourn for 4 and 8 s. Pods without work have no
+// mean by work.
 func TestSojournByWorkOfPhases(t *testing.T) {
 	for cores, want := range map[float64]float64{.5: 7, 0: math.NaN()} { // (4·1 + 8·3)/4
 		got := math.NaN()

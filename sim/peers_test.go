@@ -11,16 +11,16 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// Each peer is shown a cluster of two nodes of 4 cores in which its own telemetry
-// or its own rule makes a difference, so that a peer that is not plugged in is
-// seen: kube-scheduler alone would share the pods out by chance.
+// Each peer gets a cluster of two nodes of 4 cores in which its own telemetry or rule makes a
+// difference, so that a peer that is not plugged in is found: kube-scheduler alone would distribute
+// the pods at random.
 
 // loads are backgrounds of two nodes.
 func loads(step float64, first, second []float64) []sim.Series {
 	return []sim.Series{{Step: step, Cores: first}, {Step: step, Cores: second}}
 }
 
-// fewPods are small pods, one each so many seconds.
+// fewPods returns small pods, one each so many seconds.
 func fewPods(n int, from, every float64) []sim.Pod {
 	pods := make([]sim.Pod, n)
 	for i := range pods {
@@ -29,7 +29,7 @@ func fewPods(n int, from, every float64) []sim.Pod {
 	return pods
 }
 
-// onFirst is how many pods ran on the first node.
+// onFirst returns how many pods ran on the first node.
 func onFirst(r sim.Result) int {
 	n := 0
 	for _, record := range r.Records {
@@ -40,7 +40,7 @@ func onFirst(r sim.Result) int {
 	return n
 }
 
-// A load that nobody declared is seen by whoever measures.
+// A peer that measures sees undeclared load.
 func TestPeersSeeHiddenLoad(t *testing.T) {
 	background := loads(1, []float64{4}, []float64{0})
 	// One pod on each node, that declares much and uses little.
@@ -73,8 +73,7 @@ func TestLoadAwareBelievesTheFirstReport(t *testing.T) {
 	}
 }
 
-// Of a node that is half full a small pod gets what a large one, a moment before, does
-// not.
+// A node that is half full admits a small pod, but not a large one a moment before.
 func TestLoadAwareAsksForEachPod(t *testing.T) {
 	pods := []sim.Pod{{Created: 100, Work: 1, Request: baseline.Resources{CPU: 1}}, {Created: 100.01, Work: 1}}
 	r := run(t, sim.Config{Nodes: 1, Scheduler: sim.LoadAware{}, Background: loads(1, []float64{2.2}, nil)[:1], Seed: 1, Horizon: 200}, pods)
@@ -83,7 +82,7 @@ func TestLoadAwareAsksForEachPod(t *testing.T) {
 	}
 }
 
-// Memory that nobody declared is seen, too.
+// Undeclared memory is seen, too.
 func TestHiddenMemoryIsSeen(t *testing.T) {
 	pods := append([]sim.Pod{{On: 1, Work: 1000, Cores: .01, Memory: 12 << 30}}, fewPods(20, 400, 5)...)
 	busier := loads(1, []float64{0}, []float64{.4}) // the second has the busier CPU
@@ -93,7 +92,7 @@ func TestHiddenMemoryIsSeen(t *testing.T) {
 	}
 }
 
-// The newest scrape is the newest though the window has been full for long.
+// The newest scrape is the newest although the window has been full for long.
 func TestLatestScrape(t *testing.T) {
 	background := loads(1000, []float64{4, 0}, []float64{0, 4})
 	s := sim.LoadVariationRiskBalancing{Latest: true}
@@ -154,7 +153,7 @@ func TestLowRiskCountsLimits(t *testing.T) {
 	}
 }
 
-// What sets the variants of Spazio apart must change what they do.
+// The options that distinguish Spazio's variants must change decisions.
 func TestVariantsDiffer(t *testing.T) {
 	pods := mixed(3, 80)
 	records := func(s sim.Scheduler) []sim.Record {
@@ -172,8 +171,8 @@ func TestVariantsDiffer(t *testing.T) {
 	}
 }
 
-// Half of the CPU kept free on nodes with a server is half of the pods, about,
-// and nothing on other nodes.
+// Reserving half of the CPU on nodes with a server halves the pods there, about, and changes
+// nothing on other nodes.
 func TestServerReserve(t *testing.T) {
 	pods := []sim.Pod{{On: 1, Server: node.Server{Rate: 1, Work: .001}}}
 	for range 80 {

@@ -20,7 +20,7 @@ import (
 
 const gib = 1 << 30
 
-// alike are so many pods of one workload, there at once.
+// alike returns that many pods of one workload, all at once.
 func alike(n int, p sim.Pod) []sim.Pod {
 	pods := make([]sim.Pod, n)
 	for i := range pods {
@@ -35,9 +35,9 @@ func counting(p sim.Profiles) sim.Spazio {
 	return sim.Spazio{Profiles: p}
 }
 
-// TestKnownMemory: of pods that are known to take 4 of a node's 16 GiB three fit beside
-// the system's .8: the third needs a quarter of the memory and, for it may take half as
-// much again, an eighth, where .45 is left; a fourth .375 where .2 is.
+// TestKnownMemory: of pods known to take 4 of a node's 16 GiB three fit beside the system's 0.8:
+// the third needs a quarter of the memory and, because it may take half as much again, an eighth,
+// of the remaining 0.45; a fourth 0.375 of 0.2.
 func TestKnownMemory(t *testing.T) {
 	pods := alike(40, sim.Pod{Work: 2, Cores: .1, Memory: 4 * gib, Ramp: 5})
 	r := run(t, sim.Config{Nodes: 1, Scheduler: counting(sim.Profiles{Known: 1}), Seed: 1}, pods)
@@ -52,10 +52,9 @@ func TestKnownMemory(t *testing.T) {
 	}
 }
 
-// TestKnownCPU: a core is an eighth of the CPU's channel, half of which is waiting.
-// Pods that are known fill 5.35 of 8 by default: five, as many as there are without
-// profiles. Filled to 1.7 a core it is six, for seven are .875; filled to 2 it is seven, for
-// eight leave nothing to the system.
+// TestKnownCPU: a core is an eighth of the CPU's channel, half of which is waiting. Known pods fill
+// 5.35 of 8 by default: five, as many as without profiles. Filled to 1.7 a core it is six, because
+// seven are 0.875; filled to 2 it is seven, because eight leave nothing to the system.
 func TestKnownCPU(t *testing.T) {
 	pods := alike(40, sim.Pod{Work: 60})
 	for _, c := range []struct {
@@ -77,8 +76,8 @@ func kills(r sim.Result) (n int) {
 	return n
 }
 
-// TestFirstReading: what is known of a workload counts from its first pod's first
-// reading and the way to the scheduler on, and not before.
+// TestFirstReading: a workload's demand counts from its first pod's first reading and the way to
+// the scheduler on, and not before.
 func TestFirstReading(t *testing.T) {
 	var pods []sim.Pod
 	for i := range 40 {
@@ -109,7 +108,7 @@ func TestFirstReading(t *testing.T) {
 	}
 }
 
-// named gives the pods of mixed workloads.
+// named returns the pods of mixed workloads.
 func named(pods []sim.Pod) []sim.Pod {
 	for i := range pods {
 		if p := &pods[i]; p.Server.Rate == 0 {
@@ -119,8 +118,8 @@ func named(pods []sim.Pod) []sim.Pod {
 	return pods
 }
 
-// TestProfilesOff: without profiles, or where nobody has a name, every decision is as if
-// there were none.
+// TestProfilesOff: without profiles, or without named pods, every decision is as if there were
+// none.
 func TestProfilesOff(t *testing.T) {
 	for seed := range uint64(3) {
 		c := sim.Config{Nodes: 5, Scheduler: sim.Spazio{}, Seed: seed}
@@ -157,7 +156,7 @@ func TestProfilesConserve(t *testing.T) {
 	}
 }
 
-// apart are pods of ten workloads that have little in common.
+// apart returns pods of ten very different workloads.
 func apart(seed uint64, n int) []sim.Pod {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var kinds []sim.Pod
@@ -172,7 +171,7 @@ func apart(seed uint64, n int) []sim.Pod {
 	return pods
 }
 
-// over sums up the node-seconds over memory, and the mean sojourn, of a few seeds.
+// over sums the node-seconds over memory, and the mean sojourn, over a few seeds.
 func over(t *testing.T, s sim.Spazio) (overload, sojourn float64) {
 	t.Helper()
 	for seed := range uint64(12) {
@@ -183,8 +182,8 @@ func over(t *testing.T, s sim.Spazio) (overload, sojourn float64) {
 	return overload, sojourn
 }
 
-// Each part of counting by profiles does what it is for: without it pods wait longer or
-// nodes run over their memory.
+// Each part of scheduling by profiles has its effect: without it pods wait longer or nodes exceed
+// their memory.
 func TestPartsOfProfiles(t *testing.T) {
 	overload, sojourn := over(t, counting(sim.Profiles{}))
 	worse := func(name string, s sim.Spazio, sojournBy, overloadBy float64) {
@@ -204,13 +203,13 @@ func TestPartsOfProfiles(t *testing.T) {
 	narrow := counting(sim.Profiles{})
 	narrow.Rules.Spread = 1e-6
 	worse("no spread", narrow, 0, 1.2)
-	// What was right at first needs not be repriced: what was wrong does.
+	// Correct initial demands need no update; wrong ones do.
 	overload, sojourn = over(t, counting(sim.Profiles{Known: .2}))
 	worse("not repriced", counting(sim.Profiles{Known: .2, Snapshot: true}), 1.02, 1)
 }
 
-// TestWrongProfile: a profile that says half of what pods take for ever is dropped when
-// three nodes were mispredicted; of two the word is not enough.
+// TestWrongProfile: a profile that always has half of the true demand is dropped when three nodes
+// were mispredicted; two are not enough.
 func TestWrongProfile(t *testing.T) {
 	for _, c := range []struct {
 		nodes    int
@@ -234,7 +233,7 @@ func TestWrongProfile(t *testing.T) {
 			t.Errorf("%+v: dropped %v", c, got)
 		}
 	}
-	// What the profiler learns meanwhile is newer, and believed again.
+	// The profiler's later profile is newer, and trusted again.
 	var pods []sim.Pod
 	for i := range 60 {
 		pods = append(pods, sim.Pod{Created: float64(i), Work: 1, Cores: .1, Memory: 3 * gib, Workload: "w"})
@@ -245,9 +244,9 @@ func TestWrongProfile(t *testing.T) {
 	}
 }
 
-// TestRecommended: the thesis's recommender has pods request the peak of their memory
-// and 15 %: of 15.2 GiB that are not the system's 13 times 1.15 fit. One that learns
-// knows nothing of the pods that are there first.
+// TestRecommended: the thesis's recommender makes pods request their peak memory and 15 %: of the
+// 15.2 GiB that are not the system's 13 times 1.15 fit. One that learns knows nothing of the first
+// pods.
 func TestRecommended(t *testing.T) {
 	pod := sim.Pod{Work: 1, Cores: .05, Memory: gib}
 	clairvoyant := sim.Recommended{Preset: profile.Seed(), Profiles: sim.Profiles{Known: 1, Frozen: true}}
@@ -265,14 +264,14 @@ func TestRecommended(t *testing.T) {
 	if r := run(t, sim.Config{Nodes: 1, Scheduler: learning, Seed: 1}, pods); r.Most != 13 {
 		t.Errorf("who has seen one pod end: %d at once", r.Most)
 	}
-	// Nothing is recommended beyond a node.
+	// No recommendation exceeds a node.
 	if r := run(t, sim.Config{Nodes: 1, Scheduler: clairvoyant, Seed: 1}, alike(3, sim.Pod{Work: 1, Memory: 15 * gib})); r.Most != 1 || metric(t, r, "unfinished") > 0 {
 		t.Errorf("of 15 GiB: %d at once, %g unfinished", r.Most, metric(t, r, "unfinished"))
 	}
 }
 
-// TestDemandMetrics: ten pods, the largest by its memory, two that were known, what they
-// took over what was expected.
+// TestDemandMetrics: there are ten pods, the largest by its memory, two known ones, and their usage
+// over the predicted one.
 func TestDemandMetrics(t *testing.T) {
 	r := sim.Result{Cores: 40, Memory: 1000, Nodes: 10, Span: 100, End: 100}
 	for i := range 11 {
@@ -299,8 +298,8 @@ func TestDemandMetrics(t *testing.T) {
 	}
 }
 
-// TestLargestAlike: of pods of one size none is larger for having come first, and of those as large as
-// the smallest of the tenth each counts in part.
+// TestLargestAlike: of pods of one size none is larger because it came first, and each of those as
+// large as the smallest of the tenth counts in part.
 func TestLargestAlike(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -327,9 +326,9 @@ func TestLargestAlike(t *testing.T) {
 	}
 }
 
-// TestDays: in days of 400 s, by the second half of which pods take twice the memory, a
-// profiler that tells halves of the day apart expects of the third day's pods what they
-// take, and one that does not expects something between.
+// TestDays: in days of 400 s, in whose second half pods take twice the memory, a profiler that
+// distinguishes the halves predicts the demand of the third day's pods, and one that does not
+// predicts a value between.
 func TestDays(t *testing.T) {
 	var pods []sim.Pod
 	for i := range 1200 {
@@ -349,7 +348,7 @@ func TestDays(t *testing.T) {
 				off++
 			}
 		}
-		// Pods may live across the middle of the day, and prices take seconds.
+		// Pods may live across the middle of the day, and updates of demands take seconds.
 		if apart := slots == 2; apart && off > 80 || !apart && off < 200 {
 			t.Errorf("%d slots: %d of 400 pods are expected to take something else than they do", slots, off)
 		}
@@ -380,8 +379,8 @@ func TestProfilesRefuse(t *testing.T) {
 	}
 }
 
-// sojourns are the sums of the times from the pods' creation to their end without
-// profiles and with them.
+// sojourns returns the sums of the times from the pods' creation to their end without profiles and
+// with them.
 func sojourns(t *testing.T, c sim.Config, pods []sim.Pod) (plain, known float64) {
 	t.Helper()
 	sum := func(s sim.Scheduler) (sum float64) {
@@ -394,9 +393,9 @@ func sojourns(t *testing.T, c sim.Config, pods []sim.Pod) (plain, known float64)
 	return sum(sim.Spazio{}), sum(counting(sim.Profiles{}))
 }
 
-// TestShortLives: pods of a core-second take much of that again to start and to stop. Where
-// they come faster than nodes take them, on nodes of a few cores and of many, counting
-// them at what is known of them costs nothing: they are typical pods.
+// TestShortLives: pods of a core-second take much of that again to start and to stop. If they come
+// faster than nodes take them, on nodes of few cores and of many, profiles cost nothing, because
+// such pods count as typical.
 func TestShortLives(t *testing.T) {
 	for _, c := range []struct {
 		nodes, cores int

@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// leaps are a node's four cores, taken for length of each period from half of the
-// sample before on, in seconds of the whole run.
+// leaps takes a node's four cores for a length of each period from half of the sample before on, in
+// seconds of the whole run.
 func leaps(span, period, length float64) []float64 {
 	cores := make([]float64, int(10*span))
 	for i := range cores {
@@ -27,8 +27,8 @@ func leaps(span, period, length float64) []float64 {
 	return cores
 }
 
-// A pod that comes while a node's load leaps goes to the other; once nothing is a peak
-// both are alike.
+// A pod that comes while a node's load jumps goes to the other; once there is no peak both are
+// equal.
 func TestProntoRefusesAtPeaks(t *testing.T) {
 	background := loads(.1, leaps(600, 5, .3), []float64{0})
 	for _, noFleet := range []bool{false, true} {
@@ -46,7 +46,7 @@ func TestProntoRefusesAtPeaks(t *testing.T) {
 	}
 }
 
-// Without rejections it is kube-scheduler: whatever differs is theirs.
+// Without rejections it is kube-scheduler, so any difference comes from them.
 func TestProntoThatNeverRejectsIsTheDefault(t *testing.T) {
 	never := sim.Pronto{Tracker: pronto.Config{Detector: pronto.DetectorConfig{Threshold: 1e5}}}
 	for name, pods := range map[string][]sim.Pod{"batch": mixed(3, 80), "arrivals": fewPods(60, 10, .5)} {
@@ -60,8 +60,8 @@ func TestProntoThatNeverRejectsIsTheDefault(t *testing.T) {
 	}
 }
 
-// places are where pods ran on three nodes, and after how many attempts: what is decided,
-// but not the last digits of when it took place.
+// places formats where pods ran on three nodes, and after how many attempts: the decisions without
+// the last digits of their times.
 func places(t *testing.T, s sim.Scheduler, pods []sim.Pod) (all [][2]int) {
 	t.Helper()
 	for _, r := range run(t, sim.Config{Nodes: 3, Scheduler: s, Seed: 5}, pods).Records {
@@ -70,13 +70,13 @@ func places(t *testing.T, s sim.Scheduler, pods []sim.Pod) (all [][2]int) {
 	return all
 }
 
-// nervous flags many of the values of a node that only its noise moves.
+// nervous flags many values of a node that only noise moves.
 func nervous() pronto.Config {
 	influence := 1.
 	return pronto.Config{Detector: pronto.DetectorConfig{Threshold: .7, Influence: &influence}}
 }
 
-// The coin refuses as many pods as the tracker does, and others.
+// The coin refuses as many pods as the tracker, but other ones.
 func TestProntoCoinRejectsAsOften(t *testing.T) {
 	refused := func(byChance bool) (n int, which []bool) {
 		c := sim.Config{Nodes: 1, Scheduler: sim.Pronto{Tracker: nervous(), ByChance: byChance}, Seed: 2}
@@ -98,8 +98,7 @@ func TestProntoCoinRejectsAsOften(t *testing.T) {
 	}
 }
 
-// A pod that the only node rejects is placed when it does so no longer, though no pod
-// ends.
+// A pod that the only node rejects is placed when the rejection ends, although no pod ends.
 func TestProntoWakesRefusedPods(t *testing.T) {
 	background := loads(.1, leaps(100, 20, .3), nil)[:1]
 	s := sim.Pronto{Tracker: pronto.Config{Window: 2 * time.Second}}
@@ -111,7 +110,7 @@ func TestProntoWakesRefusedPods(t *testing.T) {
 	}
 }
 
-// What sets the variants apart changes what they do.
+// The options that distinguish the variants change decisions.
 func TestProntoVariantsDiffer(t *testing.T) {
 	pods := mixed(4, 240)
 	records := func(s sim.Pronto) [][2]int { return places(t, s, pods) }
@@ -158,8 +157,8 @@ func TestProntoRefusesOptions(t *testing.T) {
 	}
 }
 
-// Pods of which every next takes longer leave no allowance; pods that are alike leave
-// one, which the node fills beyond its slots.
+// Pods that each take longer than the last leave no allowance; equal pods leave one, which the node
+// fills beyond its slots.
 func TestOverProvision(t *testing.T) {
 	most := func(s sim.Scheduler, growth float64) float64 {
 		pods := make([]sim.Pod, 400)

@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// gate is a scheduler that lets one pod at a time onto its node, from a moment on, and
-// has all pods tried again at others.
+// gate is a scheduler that admits one pod at a time to its node, from a time on, and retries all
+// pods at other times.
 type gate struct {
 	opens float64
 	wakes []float64
@@ -35,8 +35,8 @@ func (p *gatePolicy) Score([]float64, []int, int) {}
 func (p *gatePolicy) Bound(int, int)              { p.held = true }
 func (p *gatePolicy) Ended(int, int)              { p.held = false }
 
-// Pods whose back-off is over go first, and of the others that whose back-off ends
-// first, however long they have waited.
+// Pods whose back-off is over go first, and of the others the one whose back-off ends first,
+// however long they have waited.
 func TestOrderOfRefusedPods(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -57,8 +57,8 @@ func TestOrderOfRefusedPods(t *testing.T) {
 	}
 }
 
-// A pod that no event wakes is tried again when it has waited for five minutes, at the
-// next of the flushes, one each half a minute.
+// A pod that no event wakes is retried after it has waited for five minutes, at the next of the
+// flushes, one each half a minute.
 func TestFlush(t *testing.T) {
 	r := run(t, sim.Config{Nodes: 1, Scheduler: gate{opens: 10}, Seed: 1}, []sim.Pod{{Work: 1}})
 	if got := r.Records[0].Bound; math.Abs(got-(330-warmup)) > .1 {
@@ -66,7 +66,7 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// reading notes what a node shows each second.
+// reading records a node's values each second.
 type reading struct{ seen *[]float64 }
 
 type readingPolicy struct{ *sim.Cluster }
@@ -83,7 +83,7 @@ func (o reading) Start(c *sim.Cluster) (sim.Policy, error) {
 func (readingPolicy) Admits(int, int) bool        { return true }
 func (readingPolicy) Score([]float64, []int, int) {}
 
-// A reading is of now, though nothing has happened on the node since the last.
+// A reading is current, although nothing has happened on the node since the last.
 func TestReadIsOfNow(t *testing.T) {
 	var seen []float64
 	c := sim.Config{Nodes: 1, Node: node.Params{Cores: 2}, Scheduler: reading{&seen}, Seed: 1}

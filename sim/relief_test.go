@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// loaded is a cluster of three nodes of four cores, the first of which is loaded with so many tasks that are
-// no pods from ten minutes on, and its pods: two jobs of an hour a node and a service.
+// loaded returns a cluster of three nodes of four cores, the first of which has that many tasks
+// that are no pods from ten minutes on, and its pods: two jobs of an hour a node and a service.
 func loaded(s sim.Scheduler, tasks float64) (sim.Config, []sim.Pod) {
 	var pods []sim.Pod
 	for range 6 {
@@ -35,7 +35,7 @@ func simulate(t *testing.T, s sim.Scheduler, tasks float64) sim.Result {
 	return r
 }
 
-// Pods leave a node when something else takes its cores, begin anew elsewhere, and all are done sooner.
+// Pods leave a node when other load takes its cores, restart elsewhere, and all are done sooner.
 func TestRelief(t *testing.T) {
 	without, with := simulate(t, sim.Spazio{}, 8), simulate(t, sim.Spazio{Relief: true}, 8)
 	if len(without.Disruptions) > 0 {
@@ -65,7 +65,7 @@ func TestRelief(t *testing.T) {
 	}
 }
 
-// Where nothing changes nothing is evicted.
+// Without a change nothing is evicted.
 func TestReliefOfNothing(t *testing.T) {
 	for name, s := range map[string]sim.Scheduler{
 		"relief": sim.Spazio{Relief: true}, "load": sim.LowNodeLoad{},

@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// Of 200 nodes kube-scheduler looks for 100 that fit, and no further: an empty
-// one beyond them is not seen.
+// Of 200 nodes kube-scheduler looks for 100 that fit, and no further: an empty one beyond them is
+// not seen.
 func TestDefaultIsContentWithAShare(t *testing.T) {
 	var pods []sim.Pod
 	for i := range 100 {
@@ -26,7 +26,7 @@ func TestDefaultIsContentWithAShare(t *testing.T) {
 	}
 }
 
-// Nodes of the same score take turns by chance.
+// Nodes of the same score are chosen at random.
 func TestTiesAreBrokenByChance(t *testing.T) {
 	pods := make([]sim.Pod, 200)
 	for i := range pods {
@@ -43,7 +43,7 @@ func TestTiesAreBrokenByChance(t *testing.T) {
 	}
 }
 
-// A memory request holds like one of CPU.
+// A memory request is respected like one of CPU.
 func TestDefaultHoldsMemoryRequests(t *testing.T) {
 	pods := make([]sim.Pod, 4)
 	for i := range pods {
@@ -73,8 +73,8 @@ func make20() []sim.Pod {
 	return pods
 }
 
-// A pod that was refused is tried at once when there is room, back-off or not, as
-// long as no other is to be tried: no slot idles.
+// A refused pod is retried at once when there is room, regardless of back-off, as long as no other
+// is to be tried, so that no slot is idle.
 func TestPopFromBackoff(t *testing.T) {
 	full := baseline.Resources{CPU: 4}
 	pods := []sim.Pod{{Work: .3, Request: full}, {Work: .3, Request: full}}
@@ -84,8 +84,7 @@ func TestPopFromBackoff(t *testing.T) {
 	}
 }
 
-// The system's memory is not for pods to request, and what an operator reserves is not
-// either.
+// The system's memory, and what an operator reserves, cannot be requested by pods.
 func TestReserved(t *testing.T) {
 	pods := slicesOf(4, sim.Pod{Work: 10, Request: baseline.Resources{CPU: 1, Memory: 39 << 30 / 10}}) // four of 3.9 GiB on 16, of which the system takes .8
 	for _, test := range []struct {
@@ -103,7 +102,7 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// A limit is a request where there is no other.
+// A limit is a request if there is no other.
 func TestLimitIsARequest(t *testing.T) {
 	pods := slicesOf(4, sim.Pod{Work: 10, Limit: baseline.Resources{CPU: 2}})
 	if r := run(t, sim.Config{Nodes: 1, Scheduler: sim.Default{}, Seed: 1}, pods); r.Most != 2 {
@@ -125,7 +124,8 @@ func TestDefaultBalances(t *testing.T) {
 	}
 }
 
-// On nodes that only kill a pod that was killed comes back after ten seconds, and after twenty the next time.
+// On nodes that only kill, a killed pod comes back after ten seconds, and after twenty the next
+// time.
 func TestRestartDelay(t *testing.T) {
 	pods := []sim.Pod{{Work: 30, Memory: 9e9}, {Created: 4, Work: 1, Memory: 9e9}}
 	c := sim.Config{Nodes: 1, Node: node.Params{Overcommit: node.Kill}, Scheduler: sim.Default{}, Seed: 1}
@@ -147,9 +147,8 @@ func TestSummariseDoneAtZero(t *testing.T) {
 	}
 }
 
-// What is useful is measured over one window, whatever the scheduler does in it:
-// pods that wait for a slot and pods that share one do the same work in the same
-// time, so neither is ahead.
+// Useful work is measured over one window, whatever the scheduler does in it: pods that wait for a
+// slot and pods that share one do the same work in the same time, so neither has an advantage.
 func TestUsefulShareHasOneWindow(t *testing.T) {
 	waiting := make([]sim.Pod, 8)
 	for i := range waiting {

@@ -24,7 +24,7 @@ func rush() (sim.Service, []sim.Pod) {
 	return sim.Service{Workload: "web", Step: 1200, Rates: []float64{20, 120, 20}, Least: 2, Target: .5}, append(pods, sim.Pod{Created: 3600, Work: .001})
 }
 
-// The autoscaler has as many pods as the load over the target, whoever places them, and their
+// The autoscaler has as many pods as the load over the target, whatever the scheduler, and their
 // requests are all answered.
 func TestServicesFollowTheirLoad(t *testing.T) {
 	service, pods := rush()
@@ -41,7 +41,7 @@ func TestServicesFollowTheirLoad(t *testing.T) {
 					n++
 				}
 			}
-			// The most of five minutes counts, which chance makes one more.
+			// The maximum of five minutes counts, which is one more by chance.
 			if got := sum / n; got < span.want-.5 || got > span.want+2 {
 				t.Errorf("%s: %.1f pods from %g s on, want %g or a little more", name, got, span.from, span.want)
 			}
@@ -59,8 +59,8 @@ func TestServicesFollowTheirLoad(t *testing.T) {
 	}
 }
 
-// A pod that the autoscaler deletes answers the requests that it has, for as long as its kubelet lets
-// it: of those that last for two seconds on average none is lost, of those of two minutes some are.
+// A deleted pod of an autoscaler answers its present requests within its grace period: requests of
+// two seconds on average are all answered, some of two minutes are lost.
 func TestServicesDrain(t *testing.T) {
 	for _, test := range []struct {
 		work      float64
@@ -100,8 +100,8 @@ func TestRequestsAreOfTheServer(t *testing.T) {
 	}
 }
 
-// Where requests leave no room for all pods that are wanted, those that wait are deleted when
-// they are wanted no longer, and none is left over.
+// If requests leave no room for all wanted pods, the waiting ones are deleted when they are no
+// longer wanted, and none remains.
 func TestServicesWithoutRoom(t *testing.T) {
 	service, pods := rush()
 	service.Rates[1] = 85 // a little more than the node can do
@@ -120,7 +120,7 @@ func TestServicesWithoutRoom(t *testing.T) {
 	}
 }
 
-// A service's pods that the kernel kills are made anew.
+// A service's OOM-killed pods are recreated.
 func TestServicesAreReplaced(t *testing.T) {
 	service, pods := rush()
 	for i := range pods[:len(pods)-1] {
@@ -138,7 +138,7 @@ func TestServicesAreReplaced(t *testing.T) {
 	}
 }
 
-// A pod alone takes the time of its phases, and what is known of it is its mean and its peak.
+// A pod alone takes the time of its phases, and its known demand is its mean and its peak.
 func TestPhases(t *testing.T) {
 	p := sim.Pod{Workload: "a", Phases: []node.Stage{
 		{Seconds: 2, Cores: 1, Memory: 1 << 20}, {Seconds: 6, Memory: 1 << 20}, {Seconds: 4, Cores: 2, Memory: 1 << 30, Garbage: 1 << 29, Period: 1},

@@ -27,8 +27,7 @@ var all = []sim.Scheduler{
 	sim.RoundRobin{}, sim.TwoChoices{}, sim.Coin{}, sim.MostAllocated{}, sim.Peaks{},
 }
 
-// run makes a run, unless a test says otherwise at a latency that is next to none, so that times
-// are easy to tell.
+// run runs a simulation, by default with next to no latency, so that times are easy to predict.
 func run(t testing.TB, c sim.Config, pods []sim.Pod) sim.Result {
 	t.Helper()
 	if c.Latency == 0 {
@@ -41,7 +40,7 @@ func run(t testing.TB, c sim.Config, pods []sim.Pod) sim.Result {
 	return r
 }
 
-// mixed is a workload with a bit of everything.
+// mixed is a workload with some of everything.
 func mixed(seed uint64, n int) []sim.Pod {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	pods := make([]sim.Pod, n)
@@ -60,9 +59,8 @@ func mixed(seed uint64, n int) []sim.Pod {
 	return append(pods, sim.Pod{On: 1, Server: node.Server{Rate: 20, Work: .01}})
 }
 
-// Whatever the scheduler, every pod ends once, after it began, after it was
-// bound, after it was created; none is faster than alone; and what was done is
-// what was submitted and what was lost.
+// Under any scheduler every pod ends once, after it began, after it was bound, after it was
+// created; none is faster than alone; and the work done is the submitted and the lost work.
 func TestConservation(t *testing.T) {
 	for _, overcommit := range []node.Overcommit{node.Evict, node.Kill, node.Swap} {
 		for _, s := range all {
@@ -128,8 +126,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
-// kube-scheduler keeps requests within the node, and tries again when a pod has
-// ended.
+// kube-scheduler keeps requests within the node, and retries when a pod has ended.
 func TestDefaultHoldsRequests(t *testing.T) {
 	var pods []sim.Pod
 	for range 6 {
@@ -145,8 +142,8 @@ func TestDefaultHoldsRequests(t *testing.T) {
 	}
 }
 
-// Under Spazio pods that declare nothing do not pile up, and the next is bound as
-// soon as a report shows that there is room.
+// Under Spazio pods without requests do not pile up, and the next one is bound as soon as a report
+// shows room.
 func TestSpazioFillsAndWakes(t *testing.T) {
 	pods := make([]sim.Pod, 60)
 	for i := range pods {
@@ -164,7 +161,7 @@ func TestSpazioFillsAndWakes(t *testing.T) {
 	}
 }
 
-// A load that nobody declares is seen by measurements alone.
+// Only measurements see undeclared load.
 func TestSpazioSeesHiddenLoad(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	pods := make([]sim.Pod, 60)
@@ -187,9 +184,8 @@ func TestSpazioSeesHiddenLoad(t *testing.T) {
 	}
 }
 
-// A signal that never counts is as good as none: by default pods go where
-// kube-scheduler would have them, at slow start's pace; or nowhere or anywhere if
-// that is the policy.
+// A signal that never counts is as good as none: by default pods go where kube-scheduler would have
+// them, at slow start's pace; or nowhere or anywhere, by the policy.
 func TestSpazioWithoutFreshSignals(t *testing.T) {
 	pods := make([]sim.Pod, 40)
 	for i := range pods {
@@ -230,7 +226,7 @@ func TestSlowStartByCores(t *testing.T) {
 				ahead++
 			}
 		}
-		// What daemons take makes the room a part of a pod less than that.
+		// Daemons reduce the room for a part of a pod.
 		if want := cores - 1; ahead != want {
 			t.Errorf("%d cores: %d pods bound before any had started, want %d", cores, ahead, want)
 		}
@@ -283,8 +279,8 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// Nodes of unlike sizes have as much memory a core, take pods by what they have, and
-// count as the cores that they are.
+// Nodes of different sizes have as much memory a core, take pods by their capacity, and count by
+// their cores.
 func TestSizes(t *testing.T) {
 	pods := slicesOf(40, sim.Pod{Work: 10, Request: baseline.Resources{CPU: 1, Memory: 3 << 30}})
 	r := run(t, sim.Config{Sizes: []int{4, 16}, Scheduler: sim.Default{}, Seed: 1}, pods)
@@ -333,7 +329,7 @@ func TestSummarise(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	// A pod whose Job gave up is there for as long as the run, and has no run of its own.
+	// A pod whose Job gave up exists until the end of the run, and has no run of its own.
 	r.Records[2].GaveUp = true
 	for _, m := range sim.Summarise(r) {
 		want, ok := map[string]float64{"gave_up": 1, "unfinished": 0, "sojourn_mean": (10 + 5 + 8) / 3., "run_mean": 6}[m.Name]
@@ -343,7 +339,7 @@ func TestSummarise(t *testing.T) {
 	}
 	r.Records[2].GaveUp = false
 
-	// Residents wait for nobody, and have a slowdown of their own.
+	// Residents wait for nothing, and have their own slowdown.
 	r.Pods[1].On, r.Records[1].Bound = 1, 30
 	for _, m := range sim.Summarise(r) {
 		want, ok := map[string]float64{"wait_max": 7, "resident_slowdown_mean": 1, "resident_slowdown_p99": 1, "slowdown_p99": 2}[m.Name]

@@ -229,7 +229,7 @@ func ExampleModel_DemandTo() {
 }
 
 // Two channels that idle at 50 % and rise and fall together: centred, the
-// model tells the swing from the level.
+// model distinguishes the swing from the level.
 func ExampleModel_MeanTo() {
 	samples := [][]float64{{0.4, 0.45}, {0.6, 0.55}, {0.4, 0.45}, {0.6, 0.55}}
 	model, err := svd.Update(svd.Model{}, samples, svd.Options{Block: 4, Centre: true})

@@ -194,7 +194,7 @@ func TestFromMomentsRejects(t *testing.T) {
 		"huge":       {2, 10, 1, []float64{1e300, 0, 0, 1}, svd.ErrRange},
 		"asymmetric": {2, 10, 1, []float64{1, 0.1, 0, 1}, svd.ErrIndefinite},
 		"negative":   {2, 10, 1, []float64{1, 0, 0, -0.1}, svd.ErrIndefinite},
-		// Its columns are orthogonal as they stand: only uᵀGu tells.
+		// Its columns are orthogonal as they stand: only uᵀGu shows it.
 		"saddle": {2, 10, 1, []float64{0, 1, 1, 0}, svd.ErrIndefinite},
 	} {
 		_, err := svd.FromMoments(c.dim, c.block, c.mass, c.g)

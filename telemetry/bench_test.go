@@ -88,7 +88,7 @@ func BenchmarkSampleTo(b *testing.B) {
 	}
 }
 
-// BenchmarkMachine samples the machine it runs on, kernel's work included.
+// BenchmarkMachine samples the machine it runs on, including the kernel's work.
 func BenchmarkMachine(b *testing.B) {
 	for _, counter := range []telemetry.CPUCounter{telemetry.CounterAuto, telemetry.CounterStat} {
 		b.Run("counter="+string(counter), func(b *testing.B) {
@@ -101,7 +101,8 @@ func BenchmarkMachine(b *testing.B) {
 			dst := make([]float64, 2)
 			for b.Loop() {
 				at = at.Add(period)
-				// Between two samples there may be no tick, and in the seconds that at passes few.
+				// Between two samples there may be no tick, and few in the seconds that -benchtime
+				// lasts.
 				if _, err := r.SampleTo(dst, at); err != nil && !errors.Is(err, telemetry.ErrPriming) && !errors.Is(err, telemetry.ErrNoInterval) && !errors.Is(err, telemetry.ErrStuck) {
 					b.Fatal(err)
 				}

@@ -11,11 +11,11 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// leap is by how much totals of pressure leap on some kernels: 2^32 ns.
+// leap is the amount by which totals of pressure jump on some kernels: 2^32 ns.
 const leap = 4_294_967 // µs
 
-// TestLeapsAreRefused: a counter of time cannot grow by more than the time that passed, wall
-// time once and CPU time once for each CPU. The sample is refused, and the next one is right.
+// TestLeapsAreRefused: a time counter cannot grow by more than the elapsed time, wall time once and
+// CPU time once for each CPU. The sample is refused, and the next one is right.
 func TestLeapsAreRefused(t *testing.T) {
 	pressure := telemetry.Config{Contention: telemetry.ContentionPressure}
 	all := telemetry.Config{Channels: telemetry.Channels{MemoryPressure: true, IO: true}}
@@ -75,7 +75,7 @@ func TestLeapsAreRefused(t *testing.T) {
 	}
 }
 
-// TestUnusedFieldsCostNothing: what is malformed costs what needs it, not its neighbours.
+// TestUnusedFieldsCostNothing: a malformed field fails only the channels that need it.
 func TestUnusedFieldsCostNothing(t *testing.T) {
 	const stat = "cpu  %s\ncpu0 1 2 3 4\ncpu1 x\ncpu2\ncpu3 1\nintr -5\n%s"
 	const meminfo = "MemTotal: 1000 kB\nMemFree: 1004 kB\nMemAvailable: 600 kB\nBuffers: -4 kB\nCached: 20\n"
@@ -133,7 +133,7 @@ func TestUnusedFieldsCostNothing(t *testing.T) {
 	}
 }
 
-// TestReclaimableCacheIsFree: the cache of ZFS gives back all but its floor.
+// TestReclaimableCacheIsFree: ZFS can give back all of its cache except its floor.
 func TestReclaimableCacheIsFree(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stats string
@@ -164,7 +164,7 @@ func TestReclaimableCacheIsFree(t *testing.T) {
 	}
 }
 
-// TestClocksAndSuspends: a span of hours, of nothing or backwards is none.
+// TestClocksAndSuspends: an interval of hours, of zero or backwards is refused.
 func TestClocksAndSuspends(t *testing.T) {
 	m := newMachine(t)
 	r := m.reader(m.config())
@@ -188,8 +188,8 @@ func TestClocksAndSuspends(t *testing.T) {
 	}
 }
 
-// TestIdleTimeThatStandsStill: by lxcfs an idle machine can look as if it were full. It is not
-// measured; a full one is.
+// TestIdleTimeThatStandsStill: with lxcfs an idle machine can look full, so it is not measured; a
+// full one is.
 func TestIdleTimeThatStandsStill(t *testing.T) {
 	for _, cpus := range []int{4, 16, 64} {
 		m := newMachine(t)
@@ -208,9 +208,9 @@ func TestIdleTimeThatStandsStill(t *testing.T) {
 	}
 }
 
-// TestCPUTimeThatStandsStill: idle time is time as well, so that not all of /proc/stat stands
-// still for a second, and a counter of CPU time does not while tasks run by /proc/stat. That of
-// an idle machine may.
+// TestCPUTimeThatStandsStill: idle time grows too, so that not all of /proc/stat stands still for a
+// second, and a counter of CPU time does not while tasks run according to /proc/stat. An idle
+// machine's counter may.
 func TestCPUTimeThatStandsStill(t *testing.T) {
 	usage := func(m *machine, micros uint64) { m.usage("", 5+micros) }
 	cpuacct := func(m *machine, micros uint64) { m.cpuacct("cpuacct", 5+1000*micros) }
@@ -262,7 +262,7 @@ func TestCPUTimeThatStandsStill(t *testing.T) {
 	}
 }
 
-// TestStatThatStandsStill: without a finer counter nothing is known either.
+// TestStatThatStandsStill: without a finer counter, nothing is known either.
 func TestStatThatStandsStill(t *testing.T) {
 	m := newMachine(t)
 	m.stat(4, 100, 900)
@@ -280,8 +280,8 @@ func TestStatThatStandsStill(t *testing.T) {
 	}
 }
 
-// TestMalformedColumnIsNoStandstill: whether time passes by a column that cannot be read is
-// unknown, and the counter of an idle machine may stand still.
+// TestMalformedColumnIsNoStandstill: a column that cannot be read does not show whether time
+// passes, and the counter of an idle machine may stand still.
 func TestMalformedColumnIsNoStandstill(t *testing.T) {
 	m := newMachine(t)
 	m.usage("", 5)

@@ -16,11 +16,10 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// BenchmarkChurn runs the source in real time beside a node on which nine pods
-// a second start and end, some 50 being alive: an operation is one pod's life.
-// It reports the CPU time of the process without that of the thread that plays
-// the node; source=none is what the Go runtime and the sleeping take.
-// processes=none are cgroups that no process ever enters.
+// BenchmarkChurn runs the source in real time beside a node on which nine pods a second start and
+// end, some 50 being alive: an operation is one pod's life. It reports the CPU time of the process
+// without that of the thread that plays the node; source=none is the cost of the Go runtime and of
+// sleeping, processes=none are cgroups without processes.
 func BenchmarkChurn(b *testing.B) {
 	for _, tc := range []struct {
 		name              string
@@ -51,8 +50,8 @@ func BenchmarkChurn(b *testing.B) {
 	}
 }
 
-// BenchmarkDetection measures from the creation of a pod's cgroup to the event
-// that says churn, on a node with 50 pods where nothing happened of late.
+// BenchmarkDetection measures from the creation of a pod's cgroup to the churn event, on a node
+// with 50 pods without recent events.
 func BenchmarkDetection(b *testing.B) {
 	n := newChurningNode(b, true)
 	n.play(50)
@@ -105,7 +104,7 @@ func newChurningNode(tb testing.TB, processes bool) *churningNode {
 	return n
 }
 
-// run runs a source over the node until what it returns is called.
+// run runs a source over the node until the returned function is called.
 func (n *churningNode) run(c telemetry.CgroupConfig, notify func(telemetry.PodEvent)) (end func()) {
 	c.Root, c.ProcRoot = n.root, n.proc
 	source, err := telemetry.NewCgroupPods(c)
@@ -132,8 +131,8 @@ func (n *churningNode) run(c telemetry.CgroupConfig, notify func(telemetry.PodEv
 	}
 }
 
-// play starts so many pods, one a period, and does what is due meanwhile: the
-// times are those of a node with containerd.
+// play starts that many pods, one a period, and does what is due meanwhile, with the timing of a
+// node with containerd.
 func (n *churningNode) play(pods time.Duration) {
 	for range pods {
 		i, at := n.pods, time.Duration(n.pods)*churnPeriod

@@ -8,8 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// What comes while events are gathered is reported when that is over, also if nothing
-// comes after it.
+// Events that come while others are gathered are reported afterwards, also if no event follows.
 func TestEventsWhileGathering(t *testing.T) {
 	c := newCgroups(t)
 	c.dir("kubepods", "besteffort")
@@ -29,7 +28,7 @@ func TestEventsWhileGathering(t *testing.T) {
 	}
 }
 
-// A source that gathers ends with its context at once, not when it is done.
+// A source that gathers ends at once with its context.
 func TestGatheringEnds(t *testing.T) {
 	c := newCgroups(t)
 	c.dir("kubepods", "besteffort")

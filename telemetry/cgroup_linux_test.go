@@ -36,8 +36,8 @@ func newCgroups(t testing.TB) *cgroups {
 	return &cgroups{t: t, root: t.TempDir(), proc: t.TempDir()}
 }
 
-// newFastCgroups is in memory where the machine has such a file system, as
-// cgroups are: a disk takes a minute for what a storm makes.
+// newFastCgroups is in memory if the machine has such a file system, as cgroups are; a disk takes a
+// minute for a storm.
 func newFastCgroups(t testing.TB) *cgroups {
 	c := newCgroups(t)
 	//nolint:usetesting // TempDir is on the disk.
@@ -57,8 +57,8 @@ func (c *cgroups) dir(elem ...string) string {
 	return path
 }
 
-// container makes a container's cgroup below pod with one process of each name.
-// An empty name is a process of another PID namespace.
+// container makes a container's cgroup below pod with one process of each name. An empty name is a
+// process of another PID namespace.
 func (c *cgroups) container(pod, name string, comms ...string) string {
 	c.t.Helper()
 	dir := filepath.Join(pod, name)
@@ -210,7 +210,7 @@ func (w *watched) untilStates(want ...telemetry.Pod) {
 	})
 }
 
-// running are the UIDs of the pods that run.
+// running returns the UIDs of the running pods.
 func running(pods []telemetry.Pod) (uids []string) {
 	for _, p := range pods {
 		if p.State == telemetry.PodRunning {
@@ -394,8 +394,7 @@ func TestPodOfOtherPIDNamespaceOnV1(t *testing.T) {
 	}
 }
 
-// A host without the kubelet's cgroup is said in the log and by Health, which is
-// nil once it is there.
+// The log and Health report a host without the kubelet's cgroup; Health is nil once it exists.
 func TestHealth(t *testing.T) {
 	c := newCgroups(t)
 	logger, log := logFile(t)
@@ -453,8 +452,8 @@ func logFile(t *testing.T) (logger *slog.Logger, read func() string) {
 	}
 }
 
-// With the kernel's watches used up the tree is read time and again, and what has
-// been started is not known.
+// When the kernel's watches are used up, the tree is read repeatedly, and it is unknown which
+// containers have been started.
 func TestWatchesUsedUp(t *testing.T) {
 	c := newCgroups(t)
 	besteffort := c.dir("kubepods", "besteffort")
@@ -511,7 +510,7 @@ func refuseWatches() error {
 	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
 }
 
-// Watches of pods that ended are given back.
+// Watches of ended pods are removed.
 func TestWatchesOfEndedPodsAreDropped(t *testing.T) {
 	c := newCgroups(t)
 	c.dir("kubepods")
@@ -530,8 +529,7 @@ func TestWatchesOfEndedPodsAreDropped(t *testing.T) {
 	w.untilWatches(before)
 }
 
-// A cgroup that is removed keeps its watch, unlike a directory of a disk: one that
-// is moved away stands for it.
+// A removed cgroup keeps its watch, unlike a directory of a disk: a moved directory stands for it.
 func TestWatchesOfRemovedCgroupsAreDropped(t *testing.T) {
 	c := newCgroups(t)
 	other := t.TempDir()
@@ -553,8 +551,7 @@ func TestWatchesOfRemovedCgroupsAreDropped(t *testing.T) {
 	w.untilWatches(before + 1)
 }
 
-// Once the kubelet's directory is found, the places where it might have been are
-// watched no longer, except for the one that it is in.
+// Once the kubelet's directory is found, only its parent among the candidate places stays watched.
 func TestPlacesOfTheKubeletAreLetGo(t *testing.T) {
 	c := newCgroups(t)
 	c.dir("cpu", "kubelet")
@@ -569,7 +566,7 @@ func TestPlacesOfTheKubeletAreLetGo(t *testing.T) {
 	w.untilWatches(none + 3) // memory, kubepods, the pod
 }
 
-// untilWatches waits until this process has so many inotify watches.
+// untilWatches waits until this process has that many inotify watches.
 func (w *watched) untilWatches(want int) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); watches(w.t) != want; time.Sleep(time.Millisecond) {
@@ -579,7 +576,7 @@ func (w *watched) untilWatches(want int) {
 	}
 }
 
-// watches is how many inotify watches this process has.
+// watches returns the number of inotify watches of this process.
 func watches(t testing.TB) (n int) {
 	t.Helper()
 	infos, err := filepath.Glob("/proc/self/fdinfo/*")
@@ -643,8 +640,7 @@ func TestPodReplaced(t *testing.T) {
 	w.untilPods(uidA)
 }
 
-// More events than the kernel queues are lost while the receiver stalls; the
-// set is right afterwards.
+// While the receiver stalls, more events come than the kernel queues; the set is right afterwards.
 func TestOverflow(t *testing.T) {
 	queue := queueLength(t)
 	c := newFastCgroups(t)
@@ -664,7 +660,7 @@ func TestOverflow(t *testing.T) {
 	w.untilPods(uidA)
 }
 
-// queueLength is how many events the kernel keeps for a reader.
+// queueLength is the number of events that the kernel keeps for a reader.
 func queueLength(t *testing.T) int {
 	t.Helper()
 	limit, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
@@ -678,8 +674,8 @@ func queueLength(t *testing.T) int {
 	return queue
 }
 
-// churn makes and removes dir until more events came than a queue holds, beside
-// those that the source may have read before it stalled.
+// churn makes and removes dir until more events came than a queue holds, beside those that the
+// source may have read before it stalled.
 func (c *cgroups) churn(dir string, queue int) {
 	for range queue/2 + 10_000 {
 		c.all(os.Mkdir(dir, 0o755), os.Remove(dir))
@@ -699,8 +695,8 @@ func (w *watched) stall(do func()) {
 	do()
 }
 
-// However starts and stops of 10,000 pods interleave, and whatever is lost of
-// them while the receiver stalls, the set ends where the tree ends.
+// However starts and stops of 10,000 pods interleave, and whichever events are lost while the
+// receiver stalls, the final set is the tree's.
 func TestStorm(t *testing.T) {
 	const seed, pods, workers = 7, 10_000, 4
 	t.Logf("seed %d", seed)
@@ -737,7 +733,7 @@ func TestStorm(t *testing.T) {
 	w.untilPods(want...)
 }
 
-// class names a directory for pods of each of four workers.
+// class returns a directory for the pods of each of four workers.
 func class(worker int) string {
 	return []string{"burstable", "besteffort", "x-kubepods-burstable.slice", "x-kubepods-besteffort.slice"}[worker]
 }
@@ -763,8 +759,7 @@ func (c *cgroups) storm(dir string, worker, pods int, r *rand.Rand) (alive []str
 	return alive
 }
 
-// A rescan finds what no event reported, such as the end of a process that left its
-// cgroup behind.
+// A rescan finds changes without an event, such as the end of a process whose cgroup remains.
 func TestRescan(t *testing.T) {
 	c := newCgroups(t)
 	app := c.container(c.dir("kubepods", "pod"+uidA), "a", "sh")

@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// TestPIDNamespace: an agent that would see no pods does not start; one that
-// would does, wherever it runs.
+// TestPIDNamespace: an agent that would see no pods does not start; one that would see them does,
+// wherever it runs.
 func TestPIDNamespace(t *testing.T) {
 	const host, own = "pid:[4026531836]", "pid:[4026532201]"
 	for _, tt := range []struct {

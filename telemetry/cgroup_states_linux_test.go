@@ -16,9 +16,8 @@ func stopped(uid string, starts int) telemetry.Pod {
 	return telemetry.Pod{UID: uid, State: telemetry.PodStopped, Starts: starts}
 }
 
-// A pod with two init containers, whose main container crashes, is started again
-// and ends. It is there from its cgroup to the end of its sandbox, which the
-// kubelet's removal of the cgroup follows.
+// A pod with two init containers, whose main container crashes, is restarted and ends. It exists
+// from its cgroup to the end of its sandbox, after which the kubelet removes the cgroup.
 func TestPodStates(t *testing.T) {
 	c := newCgroups(t)
 	c.dir("kubepods", "besteffort")
@@ -46,7 +45,7 @@ func TestPodStates(t *testing.T) {
 	c.remove(sandbox)
 	w.untilStates()
 
-	// A pod whose sandbox died begins again, init containers included.
+	// A pod whose sandbox died begins again, including its init containers.
 	sandbox = c.container(pod, "sandbox-2", "pause")
 	c.container(pod, "init-1-again", "sh")
 	w.untilStates(runs(uidA, 1))
@@ -55,8 +54,8 @@ func TestPodStates(t *testing.T) {
 	w.untilStates()
 }
 
-// A sidecar, an init container that goes on, keeps the pod running while the
-// others start; of several main containers one that runs is enough.
+// A sidecar, an init container that continues, keeps the pod running while the others start; one
+// running main container is enough.
 func TestPodWithSidecar(t *testing.T) {
 	c := newCgroups(t)
 	pod := c.dir("kubepods", "pod"+uidA)
@@ -76,7 +75,7 @@ func TestPodWithSidecar(t *testing.T) {
 	w.untilStates(runs(uidA, 5))
 }
 
-// A container counts though it came and went while no one looked.
+// A container counts although it started and ended between two scans.
 func TestPodStartsBetweenTwoLooks(t *testing.T) {
 	c := newCgroups(t)
 	pod := c.dir("kubepods", "pod"+uidA)
@@ -93,8 +92,7 @@ func TestPodStartsBetweenTwoLooks(t *testing.T) {
 	})
 	w.untilStates(runs(uidA, 4))
 
-	// One that failed before any process of it was seen counts, too: the kubelet
-	// starts it again.
+	// One that failed before any process was seen counts, too: the kubelet restarts it.
 	failed := c.container(pod, "failed", "runc:[2:INIT]")
 	before := w.churns()
 	next := c.container(pod, "next", "runc:[2:INIT]")
@@ -104,7 +102,7 @@ func TestPodStartsBetweenTwoLooks(t *testing.T) {
 	w.untilStates(runs(uidA, 6))
 }
 
-// No one knows what was started before the source, or while events were lost.
+// It is unknown which containers were started before the source, or while events were lost.
 func TestPodStartsUnknown(t *testing.T) {
 	c := newFastCgroups(t)
 	pod := c.dir("kubepods", "pod"+uidA)

@@ -128,8 +128,8 @@ func TestEveryFailedChannelIsNamed(t *testing.T) {
 	}
 }
 
-// What happens to the whole machine fails every channel that has an interval;
-// what happens to one channel's counter fails that one.
+// A fault of the whole machine fails every channel that has an interval; a fault of one channel's
+// counter fails that channel.
 func TestDroppedChannels(t *testing.T) {
 	rates := []string{"cpu", "memory-pressure", "io", "network"}
 	for _, tc := range []struct {

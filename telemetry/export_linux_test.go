@@ -2,8 +2,8 @@ package telemetry
 
 import "time"
 
-// Rescans reads a tree at its beginning and again after each age, and returns the pods
-// and the health that a source would report each time.
+// Rescans reads a tree at its beginning and again after each age, and returns the pods and the
+// health that a source would report each time.
 func Rescans(c CgroupConfig, between func(i int), ages ...time.Duration) (pods [][]Pod, health []error, err error) {
 	in, err := openInotify()
 	if err != nil {

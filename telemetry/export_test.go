@@ -1,7 +1,7 @@
 package telemetry
 
-// WaitForSpeeds has samples wait for the speed of a link however busy the machine
-// that runs the tests, and returns how to undo that.
+// WaitForSpeeds makes samples wait for the speed of a link, however busy the machine is, and
+// returns a function that undoes that.
 func WaitForSpeeds() (undo func()) {
 	before := speedPatience
 	speedPatience = alwaysWait
@@ -16,11 +16,10 @@ func ReadKernelFile(path string) ([]byte, error) {
 	return f.read()
 }
 
-// LacksPressure is for a test: no file of a test's own can be made to refuse
-// reading the way the kernel's do.
+// LacksPressure is exported because no file of a test can refuse reads the way the kernel's do.
 var LacksPressure = lacksPressure
 
-// The parsers that no one outside the package needs.
+// These are the parsers that no other package needs.
 var (
 	ParseMeminfo    = parseMeminfo
 	ParseInterfaces = parseInterfaces

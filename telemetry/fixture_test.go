@@ -48,8 +48,7 @@ func (m *machine) write(path, text string) {
 	}
 }
 
-// stat sets the ticks that tasks took and idle ones of a machine with so many
-// CPUs.
+// stat sets the busy and idle ticks of a machine with that many CPUs.
 func (m *machine) stat(cpus int, busy, idle uint64) {
 	m.t.Helper()
 	m.write(filepath.Join(m.proc, "stat"), statText(cpus, busy, idle, m.steal, m.running))
@@ -101,13 +100,13 @@ func (m *machine) meminfo(totalKiB, availableKiB int) {
 		totalKiB, availableKiB/2, availableKiB))
 }
 
-// pressure sets the time some task waited, in µs.
+// pressure sets the time that some task waited, in µs.
 func (m *machine) pressure(micros uint64) {
 	m.t.Helper()
 	m.stall("cpu", micros)
 }
 
-// stall sets the time some task waited for a resource, in µs.
+// stall sets the time that some task waited for a resource, in µs.
 func (m *machine) stall(resource string, micros uint64) {
 	m.t.Helper()
 	m.write(filepath.Join(m.proc, "pressure", resource), fmt.Sprintf(
@@ -150,7 +149,7 @@ func (m *machine) link(name, speed, state string, received, sent uint64) {
 	m.moved(name, received, sent)
 }
 
-// moved sets the bytes that went through a link.
+// moved sets the bytes that a link has carried.
 func (m *machine) moved(name string, received, sent uint64) {
 	m.t.Helper()
 	m.write(m.linkFile(name, "statistics/rx_bytes"), fmt.Sprintf("%d\n", received))

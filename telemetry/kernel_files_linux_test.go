@@ -19,8 +19,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// A speed that the kernel does not give for long holds up no sample: the one before
-// holds meanwhile. A pipe no one writes to is such a file.
+// A speed that the kernel takes long to return delays no sample: the former value holds meanwhile.
+// A pipe without a writer is such a file.
 func TestSpeedIsReadAside(t *testing.T) {
 	m, c := networkMachine(t)
 	c.MaxInterval = time.Minute
@@ -79,7 +79,7 @@ func TestSpeedIsReadAside(t *testing.T) {
 	}
 }
 
-// answer writes to a pipe that somebody reads.
+// answer writes to a pipe that another goroutine reads.
 func (m *machine) answer(pipe, text string) {
 	m.t.Helper()
 	f, err := os.OpenFile(pipe, os.O_WRONLY, 0)
@@ -123,8 +123,8 @@ func blocked(t *testing.T) (proc string, end func()) {
 	return fmt.Sprintf("/proc/%d", c.Process.Pid), end
 }
 
-// The kernel hands some files out by the page, so that a read returns less than
-// there is. What it says of a process's memory takes several.
+// The kernel returns some files page by page, so that a read returns only a part. The memory map of
+// a process takes several reads.
 func TestFilesOfManyPages(t *testing.T) {
 	proc, _ := blocked(t)
 	path := filepath.Join(proc, "smaps")
@@ -139,15 +139,15 @@ func TestFilesOfManyPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What of the memory is resident may change; the mappings do not.
+	// The resident part of memory may change; the mappings do not.
 	mappings := func(text []byte) int { return bytes.Count(text, []byte("VmFlags:")) }
 	if mappings(got) != mappings(want) {
 		t.Errorf("%d bytes of %d mappings, want %d of %d", len(got), mappings(got), len(want), mappings(want))
 	}
 }
 
-// A file that fails once is opened anew: that of a process which ended stands for
-// one that the kernel replaces, as a cgroup's when it is mounted again.
+// A file that fails once is reopened: the file of an ended process stands for one that the kernel
+// replaces, as a cgroup's when it is mounted again.
 func TestReopenAfterError(t *testing.T) {
 	proc, end := blocked(t)
 	m := newMachine(t)

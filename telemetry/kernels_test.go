@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// layout is a kernel and how its node is set up. Its files have what the kernel
-// writes in full, so that a parser meets every line it must pass over.
+// layout is a kernel and its node's set-up. Its files are complete, so that a parser meets every
+// line that it must skip.
 type layout struct {
 	name string
 	cpus int
@@ -42,8 +42,8 @@ type layout struct {
 	want   expected
 }
 
-// nic is an interface with a device; of what it could carry one way, it moves a
-// share in the interval.
+// nic is an interface with a device; in the interval it carries a share of its capacity in one
+// direction.
 type nic struct {
 	name, speed, state string
 	whole, share       float64 // bytes/s
@@ -137,7 +137,7 @@ var layouts = []layout{{
 		[]float64{128, 128 * perCPU}, []float64{(utilised + .75) / 2, .4}},
 }}
 
-// Two readings of every layout give what was put in.
+// Two readings of every layout give the values that were written.
 func TestKernelsAndLayouts(t *testing.T) {
 	for _, l := range layouts {
 		t.Run(l.name, func(t *testing.T) {
@@ -346,9 +346,9 @@ func (l layout) pressure(m *machine, resource string, full bool, share float64, 
 	m.write(filepath.Join(m.proc, "pressure", resource), text)
 }
 
-// usage writes the cgroups: cpu.stat sums up the times of tasks and interrupts,
-// and steal where the kernel does; cpuacct has measured what tasks ran by itself,
-// in the interval as much. In hybrid, the root of v2 is further ahead.
+// usage writes the cgroups: cpu.stat sums the times of tasks and interrupts, and steal if the
+// kernel does; cpuacct has measured the same time for the interval. In hybrid, the root of v2 is
+// further ahead.
 func (l layout) usage(m *machine, cpus int, reading uint64) {
 	m.t.Helper()
 	ran := func(times [10]uint64) uint64 { // µs
@@ -383,8 +383,7 @@ func (l layout) usage(m *machine, cpus int, reading uint64) {
 	}
 }
 
-// A kernel without MemAvailable is refused unless its older measure is asked
-// for.
+// A kernel without MemAvailable is refused unless its older measure is configured.
 func TestNoMemAvailable(t *testing.T) {
 	m := emptyMachine(t)
 	layouts[0].write(m, 0)

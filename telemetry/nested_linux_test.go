@@ -15,8 +15,8 @@ import (
 
 const nestedUID = "0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f"
 
-// TestTreeIsFoundWhereverItIs has the pods in a tree below others, of which some have the
-// right name and no pods.
+// TestTreeIsFoundWhereverItIs puts the pods into a tree below others, some of which have the right
+// name and no pods.
 func TestTreeIsFoundWhereverItIs(t *testing.T) {
 	slice := strings.ReplaceAll(nestedUID, "-", "_")
 	for _, parts := range [][]string{{""}, {"cpu,cpuacct", "memory"}, {"cpu", "cpuacct", "memory"}, {"cpu,cpuacct", "memory", "unified"}} {
@@ -89,8 +89,8 @@ func TestTreeIsFoundWhereverItIs(t *testing.T) {
 	}
 }
 
-// TestTreeLeftOver: another cgroup driver left its tree behind, with cgroups of pods in which
-// nothing runs. The pods are those of the tree in use, whichever was found first.
+// TestTreeLeftOver: another cgroup driver's leftover tree has cgroups of pods without processes.
+// The pods are those of the tree in use, whichever was found first.
 func TestTreeLeftOver(t *testing.T) {
 	const slices = "kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod"
 	slice := strings.ReplaceAll(nestedUID, "-", "_") + ".slice"
@@ -144,7 +144,7 @@ func TestTreeLeftOver(t *testing.T) {
 	}
 }
 
-// TestTreeStaysWhenEmpty: the last pod leaves a tree in an unusual place, which is no fault.
+// TestTreeStaysWhenEmpty: when the last pod leaves a tree in an unusual place, that is no fault.
 func TestTreeStaysWhenEmpty(t *testing.T) {
 	c := newCgroups(t)
 	pod := c.dir("mine/kubepods/besteffort/pod" + nestedUID)
@@ -159,7 +159,7 @@ func TestTreeStaysWhenEmpty(t *testing.T) {
 	}
 }
 
-// TestPodsWithoutATree: pods in a directory that is no kubelet's are an error that names it.
+// TestPodsWithoutATree: pods in a directory that is not the kubelet's are an error that names it.
 func TestPodsWithoutATree(t *testing.T) {
 	for _, empty := range []string{"", "kubepods/besteffort"} {
 		c := newCgroups(t)
@@ -178,7 +178,7 @@ func TestPodsWithoutATree(t *testing.T) {
 	}
 }
 
-// TestEmptyTreeIsHealthy: a kubelet that has no pods is no fault.
+// TestEmptyTreeIsHealthy: a kubelet without pods is no fault.
 func TestEmptyTreeIsHealthy(t *testing.T) {
 	c := newCgroups(t)
 	c.dir("kubepods", "besteffort")
@@ -188,8 +188,8 @@ func TestEmptyTreeIsHealthy(t *testing.T) {
 	}
 }
 
-// TestUnseenPods: a pod in whose cgroup nothing ran is an error of health and one line of
-// the log, until something does.
+// TestUnseenPods: a pod whose cgroup had no process is an error of Health and one line of the log,
+// until one runs.
 func TestUnseenPods(t *testing.T) {
 	for _, empty := range []string{"", "kata_8b1f"} {
 		c := newCgroups(t)

@@ -24,7 +24,7 @@ func networkMachine(t testing.TB) (*machine, telemetry.Config) {
 	return m, c
 }
 
-// tenth is what 100 ms at a tenth of 1 Gbit/s move.
+// tenth is the bytes that a tenth of 1 Gbit/s carries in 100 ms.
 const tenth = 1_250_000
 
 // networkStep is a change and the sample that sees it.
@@ -35,8 +35,8 @@ type networkStep struct {
 	err   error
 }
 
-// Links come, go and start again while a Reader runs. The sample into which a
-// change falls is dropped; the next one is right.
+// Links come, go and restart while a Reader runs. The sample with the change is dropped; the next
+// one is right.
 func TestLinksComeAndGo(t *testing.T) {
 	t.Cleanup(telemetry.WaitForSpeeds())
 	moved := func(name string, received, sent uint64) func(*machine) {
@@ -212,8 +212,8 @@ func TestLinksComeAndGo(t *testing.T) {
 	}
 }
 
-// TestLinkThatCannotBeMeasured: a bad link costs itself, and not the others. Once it is good
-// again, so is its load.
+// TestLinkThatCannotBeMeasured: a bad link affects only its own load. Once it is good again, its
+// load is measured.
 func TestLinkThatCannotBeMeasured(t *testing.T) {
 	t.Cleanup(telemetry.WaitForSpeeds())
 	type step struct {
@@ -260,7 +260,7 @@ func TestLinkThatCannotBeMeasured(t *testing.T) {
 	}
 }
 
-// TestLinkThatIsBadFromTheStart does not keep a Reader from measuring the others.
+// TestLinkThatIsBadFromTheStart: a Reader measures the others.
 func TestLinkThatIsBadFromTheStart(t *testing.T) {
 	m, c := networkMachine(t)
 	m.interfaces("eth0", "eth1")
@@ -278,7 +278,7 @@ func TestLinkThatIsBadFromTheStart(t *testing.T) {
 	}
 }
 
-// A link whose files go away between two scans is noticed at once.
+// A link whose files disappear between two scans is noticed at once.
 func TestLinkUnplugged(t *testing.T) {
 	t.Cleanup(telemetry.WaitForSpeeds())
 	m, c := networkMachine(t)
@@ -340,8 +340,7 @@ func TestNoLinkOfKnownSpeed(t *testing.T) {
 	}
 }
 
-// In a container, net/dev is the container's own; that of process 1 is the
-// host's if proc is.
+// In a container, net/dev is the container's own; the file of process 1 is the host's if proc is.
 func TestInterfacesOfProcessOne(t *testing.T) {
 	m, c := networkMachine(t)
 	m.interfaces("eth0")
@@ -356,7 +355,7 @@ func TestInterfacesOfProcessOne(t *testing.T) {
 	}
 }
 
-// veths are the names of so many pods' interfaces.
+// veths returns the names of that many pods' interfaces.
 func veths(n int) []string {
 	names := []string{"lo", "eth0", "cni0"}
 	for i := range n {

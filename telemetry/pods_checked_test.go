@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// asked is a source that reports the pods it is sent.
+// asked is a source that reports the pods that a test sends.
 type asked struct {
 	events chan []telemetry.Pod
 	health error
@@ -33,7 +33,7 @@ func (a *asked) Run(ctx context.Context, notify func(telemetry.PodEvent)) error 
 	}
 }
 
-// lines counts what is logged.
+// lines counts log lines.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -65,9 +65,9 @@ func healthBecomes(t *testing.T, source telemetry.PodSource, want error) {
 	}
 }
 
-// A source that reports no pod, as one with a wrong socket, namespace or name of the node
-// does, is not healthy while the cgroups hold containers of pods, and says so once; it is when
-// it reports one, or there are none.
+// A source that reports no pod, as with a wrong socket, namespace or node name, is unhealthy while
+// the cgroups hold containers of pods, and logs it once; it is healthy when it reports a pod, or
+// there are none.
 func TestSourceOfNoPodIsUnhealthy(t *testing.T) {
 	root := t.TempDir()
 	pod := filepath.Join(root, "kubepods/burstable/pod0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b")
@@ -110,7 +110,7 @@ func TestSourceOfNoPodIsUnhealthy(t *testing.T) {
 	}
 }
 
-// The source's own error comes first; a config that no source takes is refused.
+// The source's own error comes first; an invalid config is refused.
 func TestCheckedPodsPassOn(t *testing.T) {
 	away := errors.New("the runtime is away")
 	checked, err := telemetry.CheckPods(&asked{health: away}, telemetry.CgroupConfig{})

@@ -12,9 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// BenchmarkStatBesideProcfs reads /proc/stat of 128 CPUs by turns with the package's
-// own parser and with prometheus/procfs: what a parser of its own is for. ReadFile
-// is in both.
+// BenchmarkStatBesideProcfs reads /proc/stat of 128 CPUs by turns with the package's own parser and
+// with prometheus/procfs, which shows what the own parser gains. ReadFile is in both.
 func BenchmarkStatBesideProcfs(b *testing.B) {
 	m := newMachine(b)
 	m.stat(128, 1, 1)

@@ -176,8 +176,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// A sample that cannot be trusted is dropped, says why, leaves dst alone, and
-// one good reading later all is well.
+// An untrustworthy sample is dropped with a reason and leaves dst alone; after one good reading all
+// is well.
 func TestDroppedSample(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -327,8 +327,8 @@ func TestDroppedSample(t *testing.T) {
 	}
 }
 
-// A task that runs half of the time is seen as one or as none; that is no waiting.
-// Of the readings the last five count, none across a sample that was dropped.
+// A task that runs half of the time is seen as one or as none; that is no waiting. The last five
+// readings count, none across a dropped sample.
 func TestWaitingIsAveraged(t *testing.T) {
 	m := newMachine(t)
 	c := m.config()
@@ -360,9 +360,8 @@ func TestWaitingIsAveraged(t *testing.T) {
 	}
 }
 
-// With steal or without, a loop on one of four CPUs keeps a quarter of them busy,
-// whichever counter tells: in cpuacct and in the newer cpu.stat it has run for
-// less.
+// With steal or without, a loop on one of four CPUs keeps a quarter of them busy, by either
+// counter: in cpuacct and in the newer cpu.stat it has run for less.
 func TestStealInEveryCounter(t *testing.T) {
 	const lived = 1000                            // ticks of each since the start
 	for _, steal := range []uint64{0, 2, 5, 20} { // % of the loop's CPU
@@ -510,8 +509,8 @@ func TestSizesFollowTheMachine(t *testing.T) {
 	}
 }
 
-// The recorded machine: 2 CPUs, Linux 6.18, hybrid cgroups, and a virtio link
-// that does not tell its speed.
+// This is a recorded machine: 2 CPUs, Linux 6.18, hybrid cgroups, and a virtio link that does not
+// report its speed.
 func TestRecordedMachine(t *testing.T) {
 	config := telemetry.Config{
 		ProcRoot:   "testdata/linux-6.18-hybrid/proc",

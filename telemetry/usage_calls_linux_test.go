@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// opens counts what is opened in some directories, these themselves too.
+// opens counts the files opened in some directories, including the directories.
 type opens int
 
 func watchOpens(t *testing.T, dirs ...string) opens {
@@ -33,7 +33,7 @@ func watchOpens(t *testing.T, dirs ...string) opens {
 	return opens(fd)
 }
 
-// count returns how many there were since it was asked last.
+// count returns the number since the last call.
 func (o opens) count(t *testing.T) (n int) {
 	t.Helper()
 	buffer := make([]byte, 64<<10)
@@ -51,7 +51,7 @@ func (o opens) count(t *testing.T) (n int) {
 	}
 }
 
-// readCalls is how often this thread has read a file; known is false where the kernel does not
+// readCalls returns how often this thread has read a file; known is false if the kernel does not
 // count that.
 func readCalls(t *testing.T) (n int, known bool) {
 	t.Helper()
@@ -66,8 +66,8 @@ func readCalls(t *testing.T) (n int, known bool) {
 	return n, true
 }
 
-// readsOf is how many files f reads, without the counting's own reads. Some kernels count other
-// threads' reads now and then: the fewest of several counts are the counting's own.
+// readsOf returns how many files f reads, without the counting's own reads. Some kernels count
+// other threads' reads now and then: the least of several counts is the counting's own.
 func readsOf(t *testing.T, f func()) (n int, counted bool) {
 	t.Helper()
 	own := math.MaxInt
@@ -82,8 +82,8 @@ func readsOf(t *testing.T, f func()) (n int, counted bool) {
 	return after - before - own, counted
 }
 
-// TestSteadyReadingCosts: a reading of pods that are known opens no file and lists no directory.
-// It reads the peak of memory and the CPU time of each pod, and its pressure where there is one.
+// TestSteadyReadingCosts: a reading of known pods opens no file and lists no directory. It reads
+// the peak of memory and the CPU time of each pod, and its pressure if there is one.
 func TestSteadyReadingCosts(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -40,8 +40,8 @@ func (k *kubelet) counted(dir string) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// TestCPUOfChildren reads the real machine and real cgroups: what is reported lies between
-// two simple readings, and a child's time is in its pod's, the tree's and the machine's.
+// TestCPUOfChildren reads the real machine and real cgroups: the reported value lies between two
+// simple readings, and a child's time is in its pod's, the tree's and the machine's.
 func TestCPUOfChildren(t *testing.T) {
 	k := realTree(t)
 	if k == nil {
@@ -76,7 +76,7 @@ func TestCPUOfChildren(t *testing.T) {
 	if last.Pods[0].CPU < used/3 || last.Tree < last.Pods[0].CPU+last.Pods[1].CPU {
 		t.Errorf("of a child that took %v: %+v", used, last)
 	}
-	// Ticks are sampled: a child of less than a second may have had few.
+	// Ticks are sampled: a child that ran for less than a second may have few.
 	if busy := last.Node.Busy - first.Node.Busy; busy < used/3-100*time.Millisecond || last.Node.Cores < 1 {
 		t.Errorf("the machine was busy for %v, a child of it for %v", busy, used)
 	}
@@ -89,8 +89,8 @@ func TestCPUOfChildren(t *testing.T) {
 	}
 }
 
-// TestCPUReadFirstEndsNoPod: a pod whose end reading CPU times finds has its last reading
-// by ReadTo all the same.
+// TestCPUReadFirstEndsNoPod: a pod whose end is found while reading CPU times still gets its last
+// reading by ReadTo.
 func TestCPUReadFirstEndsNoPod(t *testing.T) {
 	k := realTree(t)
 	if k == nil {
@@ -117,7 +117,7 @@ func TestCPUReadFirstEndsNoPod(t *testing.T) {
 	}
 }
 
-// TestCPUOfEndedPodsIsClosed: where no one else reads the pods either.
+// TestCPUOfEndedPodsIsClosed: files are closed also if no other reader reads the pods.
 func TestCPUOfEndedPodsIsClosed(t *testing.T) {
 	k := &kubelet{machine: newMachine(t), tree: "kubepods", parts: []string{""}}
 	k.set("", group{cpu: time.Hour})
@@ -153,7 +153,7 @@ func openBelow(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// BenchmarkCPUOfPods reads the machine, the tree and so many pods.
+// BenchmarkCPUOfPods reads the machine, the tree and that many pods.
 func BenchmarkCPUOfPods(b *testing.B) {
 	for _, pods := range []int{1, 50} {
 		b.Run("pods="+strconv.Itoa(pods), func(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// readCPU reads what the node, the tree and its pods have used.
+// readCPU reads the CPU time of the node, the tree and its pods.
 func readCPU(t *testing.T, u *telemetry.PodUsage, at time.Time) telemetry.CPUUsage {
 	t.Helper()
 	var dst telemetry.CPUUsage
@@ -26,9 +26,8 @@ func readCPU(t *testing.T, u *telemetry.PodUsage, at time.Time) telemetry.CPUUsa
 	return dst
 }
 
-// TestCPUOfNodeTreeAndPods follows two pods, one that was there and one that comes, to
-// the end of one of them, in every layout, with and without the readings of what pods
-// take beside.
+// TestCPUOfNodeTreeAndPods follows an old and a new pod to the end of one of them, in every layout,
+// with and without readings of pods' usage.
 func TestCPUOfNodeTreeAndPods(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		for _, beside := range []bool{false, true} {
@@ -101,8 +100,8 @@ func TestCPUOfNodeTreeAndPods(t *testing.T) {
 	}
 }
 
-// TestNodesCPUFromItsCounters: where the kernel counts finer than in ticks that is
-// what is reported, without the steal that some count in.
+// TestNodesCPUFromItsCounters: if the kernel has a finer counter than ticks, that is reported,
+// without the steal that some include.
 func TestNodesCPUFromItsCounters(t *testing.T) {
 	for name, tt := range map[string]struct {
 		file, text string
@@ -140,7 +139,7 @@ func TestNodesCPUFromItsCounters(t *testing.T) {
 	}
 }
 
-// TestCPUWithoutAKubelet: the node is read all the same, and the tree once it is there.
+// TestCPUWithoutAKubelet: the node is read anyway, and the tree once it exists.
 func TestCPUWithoutAKubelet(t *testing.T) {
 	k := &kubelet{machine: newMachine(t), tree: "kubepods", parts: []string{""}}
 	k.stat(4, 100, 0)
@@ -156,7 +155,7 @@ func TestCPUWithoutAKubelet(t *testing.T) {
 	if got := readCPU(t, u, start.Add(10*time.Second)); got.Tree != 3*time.Second || len(got.Pods) != 1 {
 		t.Errorf("%+v", got)
 	}
-	// The kubelet goes, and comes again under another name.
+	// The kubelet's tree goes, and comes back under another name.
 	k.end("")
 	if err := u.ReadCPUTo(&dst, start.Add(40*time.Second)); !errors.Is(err, telemetry.ErrNoPodUsage) || dst.Node.Busy != time.Second || len(dst.Pods) > 0 {
 		t.Errorf("%+v, %v", dst, err)
@@ -169,7 +168,7 @@ func TestCPUWithoutAKubelet(t *testing.T) {
 	}
 }
 
-// TestCPUThatCannotBeRead is reported, of a pod beside the others.
+// TestCPUThatCannotBeRead: a pod's unreadable file is reported; the others are read.
 func TestCPUThatCannotBeRead(t *testing.T) {
 	k := &kubelet{machine: newMachine(t), tree: "kubepods", parts: []string{""}}
 	u := k.usage()

@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// realTree makes a kubelet's tree in cgroups of this machine and a root that leads to
-// it. It is nil where this process may not.
+// realTree makes a kubelet's tree in cgroups of this machine and a root that leads to it. It
+// returns nil without the rights.
 func realTree(t testing.TB) *kubelet {
 	t.Helper()
 	k := &kubelet{machine: newMachine(t), tree: "kubepods"}
@@ -96,8 +96,8 @@ func (k *kubelet) enter(dir, script string) *exec.Cmd {
 	return c
 }
 
-// anonymous is the memory that the kernel says a pod's processes hold; it may say so seconds late,
-// for it adds up what its processors counted every two.
+// anonymous is the memory that a pod's processes hold according to the kernel, which may be seconds
+// late, because it adds up its processors' counts every two.
 func (k *kubelet) anonymous(uid string) uint64 {
 	k.t.Helper()
 	reader, part, name := slowReader{k: k}, "", "anon"
@@ -118,7 +118,8 @@ func TestPodUsageOfChildren(t *testing.T) {
 	u := k.usage()
 	read(t, u, start)
 	u.Observe(start, []telemetry.Pod{{UID: podA}, {UID: podB}})
-	// The shell reports when it has burnt and holds what it should, and waits for a sign to end.
+	// The shell reports when it has used the CPU time and holds the memory, and waits for a signal
+	// to end.
 	dir := t.TempDir()
 	ready, end := filepath.Join(dir, "ready"), filepath.Join(dir, "end")
 	long := k.enter(k.container(podA, idA), `i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done
@@ -140,7 +141,7 @@ func TestPodUsageOfChildren(t *testing.T) {
 	for _, r := range read(t, u, start.Add(time.Second)) {
 		got[r.UID] = r
 	}
-	// The shell was in its group for all but its start.
+	// The shell was in its group except at its start.
 	if r := got[podB]; r.CPU < used/3 || r.CPU > used+50*time.Millisecond || !r.Ended {
 		t.Errorf("a child that took %v and was over: %+v", used, r)
 	}
@@ -168,7 +169,7 @@ func removeGroupsOf(k *kubelet, dir string) {
 	}
 }
 
-// usageOfPods reads so many pods of real cgroups, else of made-up ones.
+// usageOfPods reads that many pods of real cgroups, else of made-up ones.
 func usageOfPods(b *testing.B, pods int) *telemetry.PodUsage {
 	k := realTree(b)
 	if k == nil {
@@ -220,8 +221,8 @@ func BenchmarkPodUsage(b *testing.B) {
 	}
 }
 
-// TestPodUsageLeavesNoFileOpen: what is open is closed when its container goes and by
-// Close, and no child process inherits it.
+// TestPodUsageLeavesNoFileOpen: files are closed when their container goes and by Close, and no
+// child process inherits them.
 func TestPodUsageLeavesNoFileOpen(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -253,7 +254,7 @@ func TestPodUsageLeavesNoFileOpen(t *testing.T) {
 	}
 }
 
-// TestLongPaths: whatever the length of the cgroups' root.
+// TestLongPaths: the path of the cgroups' root may have any length.
 func TestLongPaths(t *testing.T) {
 	for length := 150; length <= 210; length++ {
 		k := &kubelet{machine: newMachine(t), tree: "kubepods", parts: []string{""}}

@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// usageParsers take a text to a line of all they find.
+// usageParsers format all values of a text as a line.
 var usageParsers = map[string]func(string) (string, error){
 	"cpu":       say(telemetry.ParseCPUTotals),
 	"throttle":  say(telemetry.ParseThrottling),
@@ -30,7 +30,7 @@ func TestUsageParsers(t *testing.T) {
 		parser, text, want string
 		err                error
 	}{
-		// Linux 6.18, a group of the unified hierarchy without the cpu controller.
+		// This is Linux 6.18, a group of the unified hierarchy without the cpu controller.
 		{"cpu", "usage_usec 604978\nuser_usec 597645\nsystem_usec 7333\nnice_usec 0\n", "{604978 0 0 0 false}", nil},
 		{"cpu", "usage_usec 5\nnr_periods 7\nnr_throttled 3\nthrottled_usec 9\n", "{5 7 3 9 false}", nil},
 		{"cpu", "usage_usec 5", "", telemetry.ErrPartial},
@@ -64,8 +64,7 @@ func TestUsageParsers(t *testing.T) {
 	}
 }
 
-// FuzzUsageParsers: what is accepted does not depend on lines that no one asked for,
-// nor on an incomplete one at the end.
+// FuzzUsageParsers: the result does not depend on unused lines, nor on an incomplete last one.
 func FuzzUsageParsers(f *testing.F) {
 	f.Add("usage_usec 5\nnr_periods 7\nnr_throttled 3\nthrottled_usec 9\n")
 	f.Add("nr_periods 4\nnr_throttled 2\nthrottled_time 12\nanon 7\nshmem 3\noom_kill 4\ntotal_rss 8\n")

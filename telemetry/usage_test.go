@@ -28,7 +28,7 @@ type kubelet struct {
 	parts            []string
 }
 
-// usageTrees are all that a kubelet may have.
+// usageTrees are all layouts that a kubelet may have.
 func usageTrees(t *testing.T) map[string]*kubelet {
 	made := map[string]*kubelet{}
 	for _, systemd := range []bool{false, true} {
@@ -81,7 +81,7 @@ func (k *kubelet) container(uid, id string) string {
 	return k.pod(uid) + "/" + id
 }
 
-// group is what the files of a cgroup say.
+// group has the contents of a cgroup's files.
 type group struct {
 	cpu, stalled, throttled           time.Duration
 	periods, held                     uint64
@@ -255,8 +255,8 @@ func TestPodUsageLife(t *testing.T) {
 	}
 }
 
-// TestTreeMadeAnew: a kubelet's tree that another took the place of between two scans is not
-// read for the one that was.
+// TestTreeMadeAnew: a kubelet's tree that was replaced between two scans is not read as the former
+// one.
 func TestTreeMadeAnew(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -277,8 +277,8 @@ func TestTreeMadeAnew(t *testing.T) {
 	}
 }
 
-// TestNoSandbox: where pods need none both of two containers work: if so many have started,
-// and of CRI-O's whatever is reported.
+// TestNoSandbox: without sandboxes both of two containers work, once that many have started; with
+// CRI-O always.
 func TestNoSandbox(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		for _, id := range []string{idA, idB} {
@@ -300,8 +300,8 @@ func TestNoSandbox(t *testing.T) {
 	}
 }
 
-// TestNestedContainers: what works may do so in groups below its container's, as crun has it with
-// systemd. The sandbox of OpenShift is none of them.
+// TestNestedContainers: the workload may run in groups below its container's, as crun does with
+// systemd. OpenShift's sandbox is none of them.
 func TestNestedContainers(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		for i, comm := range []string{"nginx", "sidecars", "pod"} {
@@ -324,8 +324,8 @@ func TestNestedContainers(t *testing.T) {
 	}
 }
 
-// TestStoppedPodIsRead: when the container of a pod has gone the pod is read, whatever its
-// age, and read again as if it had not been.
+// TestStoppedPodIsRead: when a pod's container has gone, the pod is read whatever its age, and its
+// schedule continues.
 func TestStoppedPodIsRead(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		u := k.usage()
@@ -365,9 +365,8 @@ func TestStoppedPodIsRead(t *testing.T) {
 	}
 }
 
-// TestStoppedPodEndsAsItWas: the reading when a pod's one container has gone leaves nothing
-// out, and is its last one, too, whatever its files say by then, or if they are no more. A pod
-// that was started again is read again.
+// TestStoppedPodEndsAsItWas: the reading after a pod's only container has gone is complete, and is
+// also its last one, whatever its files contain later. A restarted pod is read again.
 func TestStoppedPodEndsAsItWas(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		for _, then := range []string{"stays", "goes", "starts again"} {
@@ -432,8 +431,7 @@ func TestStoppedPodEndsAsItWas(t *testing.T) {
 	}
 }
 
-// TestEndIsToldOnce: a source that is late to tell of a container's end does not make
-// another last reading.
+// TestEndIsToldOnce: a late report of a container's end causes no second last reading.
 func TestEndIsToldOnce(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		u := k.usage()
@@ -462,9 +460,9 @@ func TestEndIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestEndedPodStaysEnded: a source that reports a pod again after its end, as one whose events
-// are out of order may, makes no further reading, nor does its sandbox, which may outlive it. A
-// container that comes makes one.
+// TestEndedPodStaysEnded: a source that reports a pod again after its end, because its events are
+// out of order, causes no further reading, nor does its sandbox, which may outlive it. A new
+// container does.
 func TestEndedPodStaysEnded(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		for _, listed := range []bool{true, false} {
@@ -531,8 +529,8 @@ func TestEndedPodStaysEnded(t *testing.T) {
 	}
 }
 
-// TestUnlistedPodComesBack: a pod ends of which no container was ever looked for, as its source
-// loses it. One that has come when it is reported again is seen beside its sandbox.
+// TestUnlistedPodComesBack: the source loses a pod whose containers were never listed, and it ends.
+// A container that has come when the pod is reported again is found beside its sandbox.
 func TestUnlistedPodComesBack(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -564,7 +562,7 @@ func TestUnlistedPodComesBack(t *testing.T) {
 	}
 }
 
-// TestThrottlingReadAgain: a limit that could not be read once is not taken for none.
+// TestThrottlingReadAgain: a limit that could not be read once does not count as none.
 func TestThrottlingReadAgain(t *testing.T) {
 	k := usageTrees(t)["v1"]
 	limited := group{cpu: time.Second, memory: 1000, periods: 100, held: 7}
@@ -584,8 +582,8 @@ func TestThrottlingReadAgain(t *testing.T) {
 	}
 }
 
-// TestUnifiedTellsPressure: of a hybrid layout the unified hierarchy has the pressure of those that
-// are in it, which it shows by what they waited there or used.
+// TestUnifiedTellsPressure: in a hybrid layout the unified hierarchy has the pressure of pods that
+// are in it, which it shows by their waiting or usage there.
 func TestUnifiedTellsPressure(t *testing.T) {
 	const used = 40 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -612,8 +610,8 @@ func TestUnifiedTellsPressure(t *testing.T) {
 	}
 }
 
-// TestMemoryPressureOfShortPods: of a pod that ends before it is a minute old it is not known, though the
-// kernel counts it.
+// TestMemoryPressureOfShortPods: the pressure of a pod that ends before it is a minute old is
+// unknown, although the kernel counts it.
 func TestMemoryPressureOfShortPods(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -647,8 +645,8 @@ func TestMemoryPressureOfShortPods(t *testing.T) {
 	}
 }
 
-// TestMemoryPressure: read from a minute on, each minute and at the end, where the kernel
-// counts it; not of a pod that ends before it is a minute old.
+// TestMemoryPressure: it is read from a minute on, each minute and at the end, if the kernel counts
+// it.
 func TestMemoryPressure(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -714,8 +712,8 @@ func TestMemoryPressure(t *testing.T) {
 	}
 }
 
-// TestPodUsageSchedule: at 1, 2, 5 s, then every 9 to 11 s; a pod that was there first at
-// once.
+// TestPodUsageSchedule: a pod is read at 1, 2, 5 s, then every 9 to 11 s; one that was there first,
+// at once.
 func TestPodUsageSchedule(t *testing.T) {
 	k := usageTrees(t)["v2"]
 	k.start(k.pod(podB), "", group{cpu: time.Hour, memory: 1000})
@@ -747,8 +745,8 @@ func TestPodUsageSchedule(t *testing.T) {
 	}
 }
 
-// TestPodUsageTogether: whenever they began, pods are read at the ages that matter, then
-// every 9 to 11 s, and those that are due within a second are read together.
+// TestPodUsageTogether: pods are read at the ages that matter, then every 9 to 11 s, and those that
+// are due within a second are read together.
 func TestPodUsageTogether(t *testing.T) {
 	k := usageTrees(t)["v2"]
 	u := k.usage()
@@ -790,14 +788,14 @@ func TestPodUsageTogether(t *testing.T) {
 			}
 		}
 	}
-	// In a minute each is read six times: 300 readings, in less than one look a second.
+	// In a minute each is read six times: 300 readings, in less than one pass a second.
 	if rested == 0 || rested > 60 {
 		t.Errorf("pods that all rest are looked at %d times in a minute", rested)
 	}
 }
 
-// TestLimitGivenLater: on cgroup v1 a group without a CPU limit is asked about it once a
-// minute and at its end, one with a limit at each reading, and one that did not run yet, too.
+// TestLimitGivenLater: on cgroup v1 a group without a CPU limit is checked for one once a minute
+// and at its end, one with a limit at each reading, as is one that has not run yet.
 func TestLimitGivenLater(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		if k.systemd {
@@ -852,8 +850,8 @@ func TestLimitGivenLater(t *testing.T) {
 	}
 }
 
-// TestContainerReplaced: where a container has taken another's place since the last look, cgroup
-// file systems tell nothing of it by the pod's directory: it has as many as before, and keeps its time.
+// TestContainerReplaced: if a container was replaced since the last pass, a cgroup file system does
+// not show it in the pod's directory, which has the same number of links and the same time.
 func TestContainerReplaced(t *testing.T) {
 	const idC = "dddddddddddddddd0000000000000000000000000000000000000000000000dd"
 	for name, k := range usageTrees(t) {
@@ -887,8 +885,8 @@ func TestContainerReplaced(t *testing.T) {
 	}
 }
 
-// TestPodUsageGoesOn: a pod whose files are broken fails alone, by name; one whose
-// cgroup goes without a word ends with what was read last; so does the whole tree.
+// TestPodUsageGoesOn: a pod with broken files fails alone, by name; one whose cgroup disappears
+// without an event ends with the last reading; so does the whole tree.
 func TestPodUsageGoesOn(t *testing.T) {
 	k := usageTrees(t)["v2"]
 	k.start(k.pod(podA), "", group{cpu: time.Second, memory: 1000})
@@ -925,7 +923,7 @@ func TestPodUsageGoesOn(t *testing.T) {
 	}
 }
 
-// TestPodUsageBounds: 1,024 pods are followed, 64 read at once, and none is left out.
+// TestPodUsageBounds: 1,024 pods are followed, 64 are read at once, and none is left out.
 func TestPodUsageBounds(t *testing.T) {
 	k := usageTrees(t)["v2"]
 	for i := range 1030 {
@@ -959,8 +957,8 @@ func TestPodUsageRefuses(t *testing.T) {
 	}
 }
 
-// TestPodUsageAgainstSlowReader compares readings of random counters with those of a
-// reader that opens each file anew and takes it apart by words.
+// TestPodUsageAgainstSlowReader compares readings of random counters with those of a reader that
+// opens each file anew and splits it into words.
 func TestPodUsageAgainstSlowReader(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 1))
 	for name, k := range usageTrees(t) {
@@ -1000,14 +998,14 @@ func TestPodUsageAgainstSlowReader(t *testing.T) {
 	}
 }
 
-// slowReader keeps nothing open and knows no buffer.
+// slowReader keeps no file open and has no buffer.
 type slowReader struct {
 	k      *kubelet
 	memory map[string]*slowMemory
 }
 
-// slowMemory is what a reader may tell of a pod's memory without looking at it again: what
-// it was for at most a minute, as long as the peak rises by no more than a 64th of it.
+// slowMemory is what a reader may report of a pod's memory without reading it again: a value at
+// most a minute old, as long as the peak rises by no more than a 64th of it.
 type slowMemory struct {
 	held, kills, peak, largest, current uint64
 	age                                 time.Duration
@@ -1077,8 +1075,8 @@ func (s *slowReader) read(uid string, age time.Duration) telemetry.PodReading {
 	return r
 }
 
-// TestMemoryIsReadAsItRises: the peak shows whether memory is worth a look, except at 5 s,
-// once a minute and where a container stops.
+// TestMemoryIsReadAsItRises: a change of the peak triggers a reading of memory, which is also read
+// at 5 s, once a minute and when a container stops.
 func TestMemoryIsReadAsItRises(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -1122,7 +1120,7 @@ func TestMemoryIsReadAsItRises(t *testing.T) {
 	}
 }
 
-// TestYoungMemoryIsReadAsItRises: also at 2 s, and kills with it.
+// TestYoungMemoryIsReadAsItRises: memory is also read at 2 s, and OOM kills with it.
 func TestYoungMemoryIsReadAsItRises(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -1145,8 +1143,8 @@ func TestYoungMemoryIsReadAsItRises(t *testing.T) {
 	}
 }
 
-// TestPodIsSoughtAsItEnds: a pod is looked for when its first reading is due, or at once when
-// it is reported that it stopped or is gone, and of one that is gone once.
+// TestPodIsSoughtAsItEnds: a pod's cgroup is searched for when its first reading is due, or at once
+// when it is reported to have stopped or gone, in which case only once.
 func TestPodIsSoughtAsItEnds(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -1189,8 +1187,9 @@ func TestPodIsSoughtAsItEnds(t *testing.T) {
 	}
 }
 
-// TestFirstContainerIsNotListed: beside sandboxes a pod is read alone while one container has
-// started, whatever its cgroup looks like, until another is reported. CRI-O's are looked at.
+// TestFirstContainerIsNotListed: beside sandboxes a pod is read without listing containers while
+// one has started, whatever its cgroup looks like, until another is reported. With CRI-O they are
+// listed.
 func TestFirstContainerIsNotListed(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		for _, crio := range []bool{false, true} {
@@ -1239,7 +1238,7 @@ func TestFirstContainerIsNotListed(t *testing.T) {
 	}
 }
 
-// TestUnlistedPodEnds: one whose containers were never looked at is read as its container stops
+// TestUnlistedPodEnds: a pod whose containers were never listed is read when its container stops
 // and at its end.
 func TestUnlistedPodEnds(t *testing.T) {
 	for name, k := range usageTrees(t) {
@@ -1287,8 +1286,7 @@ func TestUnlistedPodEnds(t *testing.T) {
 	}
 }
 
-// TestMemoryWithoutPeaks: before Linux 5.19 nothing shows whether memory is worth a look,
-// so it gets one each time.
+// TestMemoryWithoutPeaks: before Linux 5.19 there is no peak, so memory is read each time.
 func TestMemoryWithoutPeaks(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		if k.v1 {
@@ -1313,7 +1311,7 @@ func TestMemoryWithoutPeaks(t *testing.T) {
 	}
 }
 
-// TestMemoryIsReadAsContainersGo, of a pod that has others and whose peak stays.
+// TestMemoryIsReadAsContainersGo: this holds also if the pod has others and its peak stays.
 func TestMemoryIsReadAsContainersGo(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -1343,7 +1341,7 @@ func TestMemoryIsReadAsContainersGo(t *testing.T) {
 	}
 }
 
-// TestSteadyPodUsage: a reading of pods that are known allocates nothing.
+// TestSteadyPodUsage: a reading of known pods allocates nothing.
 func TestSteadyPodUsage(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		k.start(k.pod(podA), "", group{cpu: time.Second, memory: 1000})
@@ -1367,8 +1365,8 @@ func TestSteadyPodUsage(t *testing.T) {
 	}
 }
 
-// TestPodUsageLooksAgain: containers are read from the next reading after their pod runs,
-// and one whose process was the runtime's when it was first seen, from the next rescan.
+// TestPodUsageLooksAgain: containers are read from the next reading after their pod runs, and one
+// whose process was the runtime's when it was first seen, from the next rescan.
 func TestPodUsageLooksAgain(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -1392,7 +1390,7 @@ func TestPodUsageLooksAgain(t *testing.T) {
 				}
 				return n
 			}
-			// Of a pod of one container that works there is the pod's reading alone.
+			// A pod with one working container has only the pod's reading.
 			if d := cmp.Diff(map[string]int{podA: 1, podB: 3}, readings(start.Add(29*time.Second))); d != "" {
 				t.Errorf("while one container starts (-want +got):\n%s", d)
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// TestCgroupWithoutAProcess: what a pod takes whose cgroup never had a process is not known,
-// be the containers' cgroups missing or empty. When one runs, all that it took is.
+// TestCgroupWithoutAProcess: the usage of a pod whose cgroup never had a process is unknown,
+// whether its containers' cgroups are missing or empty. Once a process runs, all usage is known.
 func TestCgroupWithoutAProcess(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestCgroupWithoutAProcess(t *testing.T) {
 				if err := u.ReadTo(&dst, start.Add(age)); err != nil || len(dst.Pods) != 0 {
 					t.Fatalf("at %v: %+v, %v", age, dst, err)
 				}
-				// podA is known to run, so that it is an error once it is no longer young.
+				// podA is known to run, so this is an error once it is no longer young.
 				if unseen := age >= 30*time.Second; unseen != (len(dst.Failed) == 1) ||
 					unseen && (!errors.Is(dst.Failed[0], telemetry.ErrUnseenPods) || !strings.Contains(dst.Failed[0].Error(), k.pod(podA))) {
 					t.Errorf("at %v failed %v", age, dst.Failed)
@@ -61,8 +61,8 @@ func TestCgroupWithoutAProcess(t *testing.T) {
 	}
 }
 
-// TestBadFilesCostThemselves: a file of a pod's cgroup that is missing, empty, or absurd
-// costs what it holds and nothing beside.
+// TestBadFilesCostThemselves: a missing, empty or absurd file of a pod's cgroup makes only its own
+// values unknown.
 func TestBadFilesCostThemselves(t *testing.T) {
 	const missing = "\x00"
 	good := group{cpu: time.Second, stalled: time.Second / 4, throttled: time.Second / 8, periods: 10, held: 2, memory: 6000, current: 9000, peak: 9000, oom: 1}
@@ -173,8 +173,8 @@ func TestControllersThatAreOff(t *testing.T) {
 	}
 }
 
-// TestWhatWasReadIsKept: sums that one reading can't tell are as they were, and memory
-// pressure, which is wall time, is not known over a span in which it grew by more.
+// TestWhatWasReadIsKept: sums that one reading lacks stay as they were; memory pressure, which is
+// wall time, is unknown over an interval in which it grew by more.
 func TestWhatWasReadIsKept(t *testing.T) {
 	k := usageTrees(t)["v2"]
 	u := k.usage()

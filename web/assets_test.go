@@ -25,8 +25,8 @@ func read(t *testing.T, style string) *web.Files {
 	return f
 }
 
-// A browser keeps a file of the version that it asked for, and no other; of another content
-// the version is another.
+// A browser caches a file of the version that it requested, and no other; other content has another
+// version.
 func TestFiles(t *testing.T) {
 	f := read(t, "a {}")
 	if again, other := read(t, "a {}").Version(), read(t, "b {}").Version(); again != f.Version() || other == f.Version() || len(other) != 16 {
@@ -64,8 +64,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A page loads from its own origin alone, is in no frame and is not kept; it sends forms to its
-// own origin, or none.
+// A page loads only from its own origin, is in no frame and is not cached; it sends forms to its
+// own origin, or not at all.
 func TestSetHeaders(t *testing.T) {
 	for forms, want := range map[bool][2]string{true: {"'self'", "same-origin"}, false: {"'none'", "no-referrer"}} {
 		h := http.Header{}

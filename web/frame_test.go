@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// expected is what a reader should know of nodes, said another way: by name, the first of each.
+// expected formats a reader's knowledge of nodes differently: by name, the first of each.
 func expected(nodes []web.Node) []shown {
 	byName := make(map[string]shown)
 	for _, n := range nodes {
@@ -95,7 +95,7 @@ func (s *script) State(context.Context) (web.State, error) {
 // theEnd is the title of the last State that is played.
 const theEnd = "the end"
 
-// play shows States to one reader that takes whatever comes, until it has the last.
+// play shows States to one reader that takes everything, until it has the last.
 func play(t testing.TB, states ...web.State) *reader {
 	t.Helper()
 	states[len(states)-1].Title = theEnd
@@ -120,7 +120,7 @@ func play(t testing.TB, states ...web.State) *reader {
 	return newReader(t, io.NopCloser(&w.Buffer))
 }
 
-// toTheEnd takes frames up to that of the last State: on a busy machine one before it says
+// toTheEnd reads frames up to that of the last State: on a busy machine an earlier one may report
 // that there is no answer yet.
 func (r *reader) toTheEnd() {
 	r.t.Helper()
@@ -148,7 +148,7 @@ func (w *collector) WriteHeader(int)                  {}
 func (w *collector) FlushError() error                { return nil }
 func (w *collector) SetWriteDeadline(time.Time) error { return nil }
 
-// Whatever changes, a reader that has followed knows what there is.
+// After any changes, a reader that has followed them has the present state.
 func TestFollowedIsShown(t *testing.T) {
 	words := []string{"", "cpu", "memory", "a \"quoted\" word", "überlang", "\xff\x00", strings.Repeat("ü", 400), "\u2028\n\n</script>"}
 	numbers := []float64{0, .05, .95, 1, 1.999, 3, 19.99, 20.5, 1e9, -1e9, -.3, math.NaN(), math.Inf(1), math.Inf(-1), -25.5}
@@ -193,7 +193,7 @@ func TestFollowedIsShown(t *testing.T) {
 	}
 }
 
-// FuzzFrame: any names and words arrive as they were, in events of a bounded size.
+// FuzzFrame: any names and words arrive unchanged, in events of a bounded size.
 func FuzzFrame(f *testing.F) {
 	f.Add("node-1.a", "node-2.a", "no room", "cpu", 1.5, 3)
 	f.Add("ü", "üb", "\n\ndata: {}\n", "\xff", math.NaN(), -1)
@@ -217,7 +217,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// However much there is to show, an event has its bound, and all of it arrives.
+// However large the state is, events are bounded, and all of it arrives.
 func TestSizes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	pool := make([]byte, 1<<16)

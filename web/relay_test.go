@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// told is a Source of what it is told, of one node and one pod.
+// told is a Source with given answers, of one node and one pod.
 type told struct {
 	state web.State
 	node  web.Explanation
@@ -49,7 +49,7 @@ type refused struct{ code int }
 func (e *refused) Error() string   { return http.StatusText(e.code) }
 func (e *refused) HTTPStatus() int { return e.code }
 
-// from asks a server.
+// from returns a client of a server.
 func from(t *testing.T, handler http.Handler) web.RelayGet {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -70,7 +70,7 @@ func from(t *testing.T, handler http.Handler) web.RelayGet {
 	}
 }
 
-// TestRelay: what a Source says arrives as it was, whatever names are in it.
+// TestRelay: a Source's answers arrive unchanged, whatever names are in them.
 func TestRelay(t *testing.T) {
 	at := time.Date(2026, 11, 23, 9, 8, 7, 6, time.UTC)
 	source := told{
@@ -102,7 +102,7 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestErrors: what there is not is told from what can't be had, and an older program from both.
+// TestErrors: a missing object, an unavailable source and an older program are distinguished.
 func TestErrors(t *testing.T) {
 	down := errors.New("not yet")
 	c := web.NewRelayClient(from(t, web.RelayHandler("/p", told{err: down})), "/p")
@@ -127,7 +127,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestMethods: nothing can be changed by it.
+// TestMethods: only reading is allowed.
 func TestMethods(t *testing.T) {
 	for method, want := range map[string]int{http.MethodGet: 200, http.MethodHead: 200, http.MethodPost: 405, http.MethodDelete: 405} {
 		w := httptest.NewRecorder()

@@ -51,7 +51,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// request asks a server that doesn't run for something.
+// request sends a request to a server without a listener.
 func request(t testing.TB, c web.Config, method, target string, header map[string]string) *http.Response {
 	t.Helper()
 	c.Logger = slog.New(slog.DiscardHandler)
@@ -68,7 +68,7 @@ func request(t testing.TB, c web.Config, method, target string, header map[strin
 	return w.Result()
 }
 
-// Whoever is asked for by a name that isn't its own refuses: a stranger's name may lead here.
+// A request for a foreign host name is refused, because any name may resolve to this address.
 func TestHosts(t *testing.T) {
 	some := steady(web.State{})
 	for _, test := range []struct {
@@ -97,7 +97,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// FuzzHost: what is served is asked for by localhost or by an address of the loopback.
+// FuzzHost: only requests for localhost or a loopback address are served.
 func FuzzHost(f *testing.F) {
 	for _, host := range []string{"localhost:1", "[::1]:2", "127.0.0.1", "evil", "[::1", "::1", "localhost:evil:1", "", "[localhost]", "127.0.0.1%eth0"} {
 		f.Add(host)
@@ -138,7 +138,8 @@ func TestWhatIsAsked(t *testing.T) {
 		{"GET", "/", nil, 200}, {"HEAD", "/", nil, 200}, {"HEAD", "/events", nil, 200},
 		{"POST", "/", nil, 405}, {"PUT", "/events", nil, 405}, {"DELETE", "/node?name=a", nil, 405}, {"OPTIONS", "/pod", nil, 405},
 		{"GET", "/nowhere", nil, 404}, {"GET", "/static/x/../../source.go", nil, 307}, {"GET", "/static/x/source.go", nil, 404}, {"GET", "/static/x/index.html", nil, 404},
-		// A link from elsewhere may open the page; no page of elsewhere may load anything of it.
+		// A link from another site may open the page; no page of another site may load a part of
+		// it.
 		{"GET", "/", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 200},
 		{"GET", "/", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, 403},
 		{"HEAD", "/events", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}, 403},
@@ -161,8 +162,8 @@ func TestWhatIsAsked(t *testing.T) {
 	}
 }
 
-// What the page loads is there, for ever under its own version and no other; nothing in it is
-// from elsewhere, or within the page.
+// The page's files are served, cached for ever under their own version; none comes from elsewhere
+// or is inline.
 func TestPage(t *testing.T) {
 	get := func(path string) (string, http.Header) {
 		t.Helper()
@@ -208,7 +209,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// uPlot is npm's 1.6.32 as it is.
+// uPlot is npm's 1.6.32, unchanged.
 func TestVendored(t *testing.T) {
 	for file, want := range map[string]string{
 		"uplot.js":          "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f", // dist/uPlot.iife.min.js
@@ -225,8 +226,8 @@ func TestVendored(t *testing.T) {
 	}
 }
 
-// A source that fails or blocks is told of, with what there was before; nodes and pods are
-// answered meanwhile, and there is one question at a time.
+// A failing or blocked source is reported beside the former state; nodes and pods are still
+// answered, and there is one query at a time.
 func TestSourceThatFails(t *testing.T) {
 	var mu sync.Mutex
 	var err error
@@ -266,7 +267,7 @@ func TestSourceThatFails(t *testing.T) {
 	until(r, "")
 	set(errors.New("<b>broken\x00\xff"), nil)
 	until(r, "No answer: <b>broken\x00�")
-	later, _ := look(t, address) // a later reader is told, too, with all there is
+	later, _ := look(t, address) // a later reader gets the error and the whole state, too
 	until(later, "No answer: <b>broken")
 	set(nil, nil)
 	until(r, "")
@@ -284,8 +285,8 @@ func TestSourceThatFails(t *testing.T) {
 	}
 }
 
-// A source that never had an answer says so, and nothing of nodes: a page that knew some when it
-// was let go keeps them.
+// A source that never answered is reported, without nodes: a page that had some when it was
+// disconnected keeps them.
 func TestSourceThatNeverAnswers(t *testing.T) {
 	c := quiet(source{state: func(ctx context.Context) (web.State, error) { <-ctx.Done(); return web.State{}, ctx.Err() }})
 	r, _ := look(t, start(t, c))
@@ -296,7 +297,7 @@ func TestSourceThatNeverAnswers(t *testing.T) {
 	}
 }
 
-// An answer after none tells all there is, also that there are no nodes.
+// The first answer has the whole state, even if there are no nodes.
 func TestFirstAnswerAfterNone(t *testing.T) {
 	var answers atomic.Bool
 	c := quiet(source{state: func(context.Context) (web.State, error) {
@@ -314,8 +315,8 @@ func TestFirstAnswerAfterNone(t *testing.T) {
 	}
 }
 
-// The timeouts of the server that it is mounted in are for other answers. On a busy machine
-// a request may come too late for short ones, but not for all.
+// The surrounding server's timeouts are for other answers. On a busy machine a request may come too
+// late for short ones, but not for all.
 func TestStreamOutlivesTimeouts(t *testing.T) {
 	const longest = 16 * time.Second
 	for short := 250 * time.Millisecond; !outlives(t, short); short *= 2 {
@@ -325,7 +326,7 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 	}
 }
 
-// outlives says whether a stream is there for longer than its server's timeouts.
+// outlives reports whether a stream lasts longer than its server's timeouts.
 func outlives(t *testing.T, short time.Duration) bool {
 	c := quiet(steady(web.State{}))
 	c.Interval = 20 * time.Millisecond
@@ -417,7 +418,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// A body is nobody's question, and is not read, let alone kept.
+// A request's body is not read, let alone stored.
 func TestQuestionWithBody(t *testing.T) {
 	c := quiet(source{node: func(_ context.Context, name string) (web.Explanation, error) {
 		return web.Explanation{Lines: []string{name}}, nil
@@ -437,7 +438,7 @@ func TestQuestionWithBody(t *testing.T) {
 	}
 }
 
-// Of many questions at a time a few are before the source, and the others give up in time.
+// Of many concurrent queries a few reach the source, and the others time out.
 func TestManyQuestions(t *testing.T) {
 	var at, most atomic.Int64
 	open, in := make(chan struct{}), make(chan struct{}, 20)

@@ -23,7 +23,7 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// source is a Source by functions; without one it has nothing to say.
+// source is a Source made of functions; a missing one has no answer.
 type source struct {
 	state func(context.Context) (web.State, error)
 	node  func(context.Context, string) (web.Explanation, error)
@@ -43,7 +43,7 @@ func steady(s web.State) source {
 	return source{state: func(context.Context) (web.State, error) { return s, nil }}
 }
 
-// quiet are the settings of tests: frames as fast as they come.
+// quiet has settings for tests: frames as fast as they come.
 func quiet(s web.Source) web.Config {
 	return web.Config{Source: s, Interval: time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
 }
@@ -109,7 +109,7 @@ type lines struct {
 	Y          [][]*float64
 }
 
-// shown is a node as a reader knows it.
+// shown is a node as a reader has it.
 type shown struct {
 	Name                     string
 	Signal, Saturated        int
@@ -118,7 +118,7 @@ type shown struct {
 	Limiting, Reason         string
 }
 
-// reader follows a stream as the page does, by what the wire's description says.
+// reader follows a stream as the page does, by the documented format.
 type reader struct {
 	t     testing.TB
 	in    *bufio.Scanner
@@ -144,7 +144,7 @@ func newReader(t testing.TB, from io.ReadCloser) *reader {
 	return &reader{t: t, in: in, close: func() { from.Close() }}
 }
 
-// look opens a stream; the status of the answer says whether there is one.
+// look opens a stream; the status of the answer shows whether there is one.
 func look(t testing.TB, address string) (*reader, *http.Response) {
 	t.Helper()
 	answer, err := http.Get(address + "/events")
@@ -156,7 +156,7 @@ func look(t testing.TB, address string) (*reader, *http.Response) {
 	return r, answer
 }
 
-// next takes a frame; it is false at the stream's end.
+// next reads a frame; it returns false at the stream's end.
 func (r *reader) next() bool {
 	r.t.Helper()
 	r.events, r.whole = nil, false
@@ -177,7 +177,7 @@ func (r *reader) next() bool {
 	}
 }
 
-// frame takes the next, which there must be.
+// frame reads the next frame, which must exist.
 func (r *reader) frame() {
 	r.t.Helper()
 	if !r.next() {
@@ -185,8 +185,8 @@ func (r *reader) frame() {
 	}
 }
 
-// first takes the first frame of a State: on a busy machine one before it says that there is no
-// answer yet.
+// first reads the first frame with a State: on a busy machine an earlier one may report that there
+// is no answer yet.
 func (r *reader) first() {
 	r.t.Helper()
 	for r.frame(); r.Title == nil; r.frame() {
@@ -253,7 +253,7 @@ func (r *reader) take(e event) {
 	}
 }
 
-// The first frame is all there is; later ones are what has changed.
+// The first frame has the whole state; later ones have changes.
 func TestFrames(t *testing.T) {
 	var mu sync.Mutex
 	now := web.State{At: time.UnixMilli(1e12), Title: "t", Nodes: []web.Node{
@@ -277,7 +277,7 @@ func TestFrames(t *testing.T) {
 	if got := names(r.nodes); got != "a b c" || !r.whole || *r.Title != "t" || r.nodes[1].Reason != "" || *r.nodes[1].Free != 23 || r.nodes[2].Signal != 2 || r.nodes[0].Reason != "no agent" {
 		t.Fatalf("%v: %s: %+v", r.whole, got, r.nodes)
 	}
-	// On a busy machine a frame may be missed, and all is sent: then it is tried again.
+	// On a busy machine a frame may be missed, and the whole state is sent: then the test retries.
 	for r.frame(); r.whole; r.frame() {
 	}
 	if len(r.events[0].Rows) != 0 || r.events[0].Title != nil || r.events[0].Curves != nil {
@@ -309,8 +309,7 @@ func names(nodes []shown) string {
 	return strings.Join(all, " ")
 }
 
-// Of more readers than there are places the last is told when to come again, and has a place
-// once one has gone.
+// A reader beyond the limit gets a time to retry, and a place once another has left.
 func TestPlaces(t *testing.T) {
 	c := quiet(steady(web.State{}))
 	c.Interval = 3 * time.Millisecond
@@ -342,7 +341,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Nobody is asked for what nobody looks at, and whoever looks again sees what is so now.
+// Without readers the source is not queried, and a new reader gets the present state.
 func TestOnlyWhileAnybodyLooks(t *testing.T) {
 	var asked atomic.Int64
 	address := start(t, quiet(source{state: func(context.Context) (web.State, error) {
@@ -371,7 +370,7 @@ func TestOnlyWhileAnybodyLooks(t *testing.T) {
 		}
 		r.frame()
 		r.close()
-		// It falls silent: this never ends if it doesn't.
+		// The source falls silent; otherwise this never ends.
 		for last, same := asked.Load(), 0; same < 100; time.Sleep(time.Millisecond) {
 			if n := asked.Load(); n == last {
 				same++
@@ -382,7 +381,7 @@ func TestOnlyWhileAnybodyLooks(t *testing.T) {
 	}
 }
 
-// A reader that takes nothing loses its place, and keeps nobody from theirs.
+// A reader that reads nothing loses its place, and blocks no other.
 func TestReaderThatDoesNotRead(t *testing.T) {
 	var mu sync.Mutex
 	nodes := make([]web.Node, 5000)
@@ -421,7 +420,7 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// A slow reader that has missed frames is sent all that there is, not the changes since.
+// A slow reader that has missed frames gets the whole state, not the changes.
 func TestSlowReader(t *testing.T) {
 	turns := make(chan int)
 	done := make(chan struct{})

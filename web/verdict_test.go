@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-// run is one of pods created at its start, done after so many seconds.
+// run returns one of pods created at its start, done after that many seconds.
 func run(profile string, ended bool, seconds ...float64) web.Run {
 	r := web.Run{Profile: profile, Started: noon, Ended: ended, Submitted: len(seconds), Total: len(seconds), Done: len(seconds)}
 	for _, s := range seconds {
@@ -106,8 +106,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// The curves of comparable runs count what was done by a time, those of others what took so
-// long; both know nothing of what is to come.
+// The curves of comparable runs count pods done by a time, those of others pods that took at most
+// that long; both ignore the future.
 func TestCurves(t *testing.T) {
 	ended := run("default-scheduler", true)
 	for i := range 300 {
@@ -162,7 +162,7 @@ func TestCurves(t *testing.T) {
 		t.Errorf("%+v %s", c, values(c.Y[0]))
 	}
 	rates = r.Rates
-	// Before its oldest completion nothing is known of the first run.
+	// Before its oldest completion the first run is unknown.
 	if rates.Kind != "ago" || rates.From+40*rates.Step != 0 || rates.Step != 2 || rates.Y[0][1] != nil || *rates.Y[0][2] != 4 || *rates.Y[0][38] != 2 || *rates.Y[0][40] != 0 {
 		t.Errorf("%+v %s", rates, values(rates.Y[0]))
 	}

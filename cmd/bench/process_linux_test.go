@@ -35,13 +35,13 @@ func newGroup(t *testing.T) *children.Group {
 	return g
 }
 
-// shell starts a script that ready waits for, and returns what it found.
+// shell starts a script, waits for ready, and returns its result.
 func shell(t *testing.T, g *children.Group, progress io.Writer, ready, script string) (*children.Process, []string, error) {
 	t.Helper()
 	return bench.Start(t.Context(), g, progress, "/bin/sh", "", ready, "-c", script)
 }
 
-// What this process takes is what getrusage says of it.
+// This process's usage is that of getrusage.
 func TestFollow(t *testing.T) {
 	own := func() time.Duration {
 		var u syscall.Rusage
@@ -87,7 +87,7 @@ func TestFollowRefuses(t *testing.T) {
 	}
 }
 
-// A program is started once it has written that it is ready, on its standard error.
+// A program has started once it has written to its standard error that it is ready.
 func TestStart(t *testing.T) {
 	var said bytes.Buffer
 	p, found, err := shell(t, newGroup(t), &said, `listens at=(\d+)`, "echo begins; echo listens at=17 >&2; read -r line; exit 0")
@@ -99,7 +99,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// Why a program ended is known.
+// The error has the reason for which a program ended.
 func TestStartFails(t *testing.T) {
 	g := newGroup(t)
 	if _, _, err := shell(t, g, io.Discard, "never", "exit 3"); !errors.Is(err, children.ErrEnded) || !strings.Contains(err.Error(), "exit status 3") {
@@ -149,7 +149,7 @@ func TestBuildSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Whoever tests bench alone gets programs of the workspace all the same.
+// A test of bench alone also gets programs of the workspace.
 func TestBuildLeavesTheModule(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	dir := t.TempDir()

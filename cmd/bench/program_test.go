@@ -22,7 +22,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
-// fake is a benchmark that finds what it is given.
+// fake is a benchmark with a given result.
 type fake struct {
 	pods  int
 	rows  []bench.Row
@@ -79,8 +79,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A result is shown and kept, even of a run that did not come to its end, and a bar that is missed is
-// a failure.
+// A result is shown and stored, even of an interrupted run, and a missed bar is a failure.
 func TestResult(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kept.json")
 	f := &fake{fails: errors.New("interrupted"), rows: []bench.Row{

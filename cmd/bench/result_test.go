@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A bar that is missed, or that nothing was measured for, is an error.
+// A bar that is missed, or that has no measurement, is an error.
 func TestMissed(t *testing.T) {
 	for _, test := range []struct {
 		row Row

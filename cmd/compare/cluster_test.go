@@ -17,9 +17,9 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Nodes take what their agents counted between two reports, by the second: 30 J in 3 s of
-// one and 100 J in 4 s of the other are 35 W, which in 10 s are 350 J. A run in which an
-// agent began anew, fell silent or changed what it reads has none.
+// A node's power is what its agent counted between two reports, over the time: 30 J in 3 s of one
+// and 100 J in 4 s of the other are 35 W, which in 10 s are 350 J. A run in which an agent
+// restarted, fell silent or changed its source has none.
 func TestBetween(t *testing.T) {
 	began := time.Unix(1000, 0)
 	from := map[string]power{"a": {1, began, 100, "measured"}, "b": {2, began, 5, "shared"}}
@@ -39,7 +39,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// What is asked of a cluster without which nothing can be made is refused by its name.
+// A missing prerequisite of a cluster is refused by its name.
 func TestClusterRefuses(t *testing.T) {
 	good := ClusterConfig{Config: DefaultConfig(), Rest: &rest.Config{Host: "https://127.0.0.1:1"}, Image: "spazio-testapp"}
 	if _, err := newFleet(good, nil); err != nil {
@@ -58,8 +58,8 @@ func TestClusterRefuses(t *testing.T) {
 	}
 }
 
-// Pods are numbered by their age, those that go are none, and what the watch tells late of
-// a pod is not taken for its binding.
+// Pods are numbered by age, deleted ones do not count, and a late watch event is not taken for a
+// binding.
 func TestDeployed(t *testing.T) {
 	a := &deployed{fleet: &fleet{nodes: []string{"n1", "n2"}}, placed: newPlaced(), pods: map[string]*corev1.Pod{}}
 	at := time.Unix(1000, 0)
@@ -106,8 +106,8 @@ func TestDeployed(t *testing.T) {
 	}
 }
 
-// Kills happen when they are due, and the pods of each node are counted on average; whoever
-// can't be killed ends the run.
+// Kills happen when they are due, and the pods of each node are counted on average; a pod that
+// cannot be killed ends the run.
 func TestHold(t *testing.T) {
 	c := Config{Duration: 2500 * time.Millisecond, Kill: 2, KillEvery: time.Second, Replicas: 1, Seed: 3}
 	var killed []replica
@@ -131,8 +131,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// Nodes of another system, closed ones and those with taints take no pods; one whose taint
-// only asks to be avoided does.
+// Nodes of another operating system, cordoned ones and those with taints take no pods; one with a
+// PreferNoSchedule taint does.
 func TestOpen(t *testing.T) {
 	node := func(name, system string, closed bool, effects ...corev1.TaintEffect) *corev1.Node {
 		n := &corev1.Node{

@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/slice"
 )
 
-// Forwards, then backwards: of two schedulers A B B A.
+// The order is forwards, then backwards: A B B A for two schedulers.
 func TestTurns(t *testing.T) {
 	want := []turn{{0, 0}, {1, 0}, {2, 0}, {2, 1}, {1, 1}, {0, 1}, {0, 2}, {1, 2}, {2, 2}}
 	if diff := cmp.Diff(want, turns(3, 3), cmp.AllowUnexported(turn{})); diff != "" {
@@ -34,8 +34,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// Kills are due within the run, of so many different pods, none of the outward tiers; each
-// pair has its own, and each scheduler the same.
+// Kills are due within the run, of that many different pods, none of the outward tiers; each pair
+// has its own, and each scheduler the same.
 func TestKills(t *testing.T) {
 	c := DefaultConfig()
 	c.Seed = 7
@@ -73,7 +73,7 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// All pods have a place: nine tiers of so many.
+// All pods have a place: nine tiers with that many.
 func TestReplicas(t *testing.T) {
 	all := replicas(3)
 	slices.SortFunc(all, func(a, b replica) int { return strings.Compare(a.String(), b.String()) })
@@ -116,7 +116,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Slices share all CPUs and have none in common; the first has what remains.
+// Slices share all CPUs without overlap; the first has the remainder.
 func TestSlices(t *testing.T) {
 	b := &bench{config: Config{Slices: 3}, cpus: []int{0, 1, 2, 3, 5, 8, 9, 10}}
 	if diff := cmp.Diff([][]int{{0, 1, 2, 3}, {5, 8}, {9, 10}}, [][]int{b.slice(0), b.slice(1), b.slice(2)}); diff != "" {
@@ -140,7 +140,7 @@ func powercap(t *testing.T, root string, package0, dram string) {
 	}
 }
 
-// Counters are subtracted across their end.
+// Counters are subtracted across a wrap.
 func TestCounters(t *testing.T) {
 	root := t.TempDir()
 	powercap(t, root, "999000000", "5000000")
@@ -165,9 +165,9 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// The scheduler and the agents are charged their part, by CPU time, of what each host took
-// above its idle power: of 20 J a quarter, of 10 J a fifth. A process on no host has none,
-// and one that came later counts from its beginning.
+// The scheduler and the agents are charged their part, by CPU time, of each host's energy above its
+// idle power: of 20 J a quarter, of 10 J a fifth. A process on no host has none, and one that came
+// later counts from its beginning.
 func TestOverhead(t *testing.T) {
 	s := &site{hosts: []slice.Host{{Name: "a", Idle: 10}, {Name: "b", Idle: 20}}}
 	for range s.hosts {
@@ -197,7 +197,7 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
-// A scheduler without any run that counts is no comparison.
+// A scheduler without any valid run makes no comparison.
 func TestEnough(t *testing.T) {
 	r := schedulers.Report{Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{{Scheduler: "a"}, {Scheduler: "b", Void: "late"}}}
 	if err := enough(r); !errors.Is(err, ErrVoid) || !strings.Contains(err.Error(), "none of b counts: late") {

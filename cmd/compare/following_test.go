@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A guest that burns one core from the second on, and then half of one, is told of it a
-// tenth of a second later: each reading has the processor time of when its energy was
-// sampled, not of when it was seen.
+// A guest that uses one core from the second on, and then half of one, gets each value a tenth of a
+// second later: a reading has the processor time of when its energy was sampled, not of when it was
+// seen.
 func TestFollowedGuest(t *testing.T) {
 	began := time.Unix(1000, 0)
 	cpu := func(s float64) time.Duration {
@@ -36,7 +36,7 @@ func TestFollowedGuest(t *testing.T) {
 		f.published(sampled, micros)
 		f.published(sampled, micros) // the same again
 	}
-	// The counter began anew before 4 s: nothing is told of that second.
+	// The counter restarted before 4 s, so that second has no value.
 	want := []struct{ at, cores, watts float64 }{{1, 1, 20}, {2, 1, 21}, {4, .5, 15}}
 	if len(f.readings) != len(want) {
 		t.Fatalf("%+v", f.readings)
@@ -49,8 +49,7 @@ func TestFollowedGuest(t *testing.T) {
 	}
 }
 
-// Of a time between two of the clock's the processor time is between theirs; before the
-// first nothing is known.
+// The processor time between two readings is interpolated; before the first it is unknown.
 func TestClockBetween(t *testing.T) {
 	began := time.Unix(1000, 0)
 	var f followedGuest

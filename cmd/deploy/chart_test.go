@@ -20,10 +20,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// apiServer is one that takes the default scheduler.
+// apiServer is a version that takes the default scheduler.
 const apiServer = "v1.37.0"
 
-// variants are the values of each component, and those of certificates that are there already.
+// variants holds the values of each component, and those of existing certificates.
 func variants(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	all := map[string]map[string]any{"defaults": {}, "existing": nested("existing", "certificates", "method")}
@@ -37,8 +37,8 @@ func variants(t *testing.T) map[string]map[string]any {
 	return all
 }
 
-// The package's digests and the chart's are of the same images, and the chart's default scheduler is
-// the package's.
+// The package's digests and the chart's are of the same images, and so are their default
+// schedulers.
 func TestNamesAreTheCharts(t *testing.T) {
 	for _, minor := range Schedulers() {
 		name := schedulerProgram + (Config{Kubernetes: minor}).suffix(schedulerProgram)
@@ -59,11 +59,11 @@ func TestNamesAreTheCharts(t *testing.T) {
 	}
 }
 
-// withoutProfiler are the components that leave out the profiler.
+// withoutProfiler holds the components that leave out the profiler.
 var withoutProfiler = []string{"agent-kube", "profiles-off"}
 
-// Scheduling by profiles is on, and has what it needs: the profiler, and agents that report to it. A
-// value of an operator's own wins, whichever it is.
+// Scheduling by profiles is on, with its prerequisites: the profiler, and agents that report to it.
+// An operator's own value wins.
 func TestProfilesAreOn(t *testing.T) {
 	for name, test := range map[string]struct {
 		values   map[string]any
@@ -96,7 +96,7 @@ func TestProfilesAreOn(t *testing.T) {
 	}
 }
 
-// Components combine: the objects of two are those of each, and no object of one is lost.
+// Components combine: the objects of two are the union.
 func TestComponentsCombine(t *testing.T) {
 	names := func(objects []*unstructured.Unstructured) (all []string) {
 		for _, o := range objects {
@@ -123,7 +123,7 @@ func TestComponentsCombine(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, name := range names(objects) {
-					// cert-manager takes the place of the program that makes certificates.
+					// cert-manager replaces the program that makes certificates.
 					left := a == "cert-manager" || b == "cert-manager"
 					if strings.Contains(name, "profile") { // the profiler's objects and definitions
 						left = left || slices.Contains(withoutProfiler, a) || slices.Contains(withoutProfiler, b)
@@ -148,12 +148,12 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// rendered are the objects that the chart makes of values.
+// rendered returns the chart's objects for values.
 func rendered(values map[string]any) ([]*unstructured.Unstructured, error) {
 	return render(values, apiServer)
 }
 
-// nested is a value at a path of keys.
+// nested returns a value at a path of keys.
 func nested(value any, path ...string) map[string]any {
 	for _, key := range slices.Backward(path) {
 		value = map[string]any{key: value}
@@ -161,7 +161,7 @@ func nested(value any, path ...string) map[string]any {
 	return value.(map[string]any)
 }
 
-// The schema refuses what the templates would take for something else.
+// The schema refuses values that the templates would misinterpret.
 func TestSchemaRefuses(t *testing.T) {
 	for _, values := range []map[string]any{
 		nested(1, "unknown"),
@@ -196,7 +196,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// The schema takes what pods may take and tolerate.
+// The schema accepts valid resources and tolerations.
 func TestSchemaTakes(t *testing.T) {
 	for _, values := range []map[string]any{
 		nested(map[string]any{"requests": map[string]any{"cpu": 1, "memory": "1.5Gi"}, "limits": map[string]any{"cpu": "1500m", "memory": "2e9"}}, "agent", "resources"),
@@ -208,7 +208,7 @@ func TestSchemaTakes(t *testing.T) {
 	}
 }
 
-// A profiler that reads Prometheus reaches the namespace of monitoring; no other does.
+// A profiler that reads Prometheus reaches the namespace of monitoring; no other pod does.
 func TestProfilerReachesPrometheus(t *testing.T) {
 	for name, test := range map[string]struct {
 		values map[string]any
@@ -298,7 +298,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// All profiles of the scheduler have the queue sort plugin that the values name, and no other.
+// All profiles of the scheduler have the configured queue sort plugin, and no other.
 func TestQueueSort(t *testing.T) {
 	for _, name := range []string{"PrioritySort", "ShortestFirst"} {
 		objects, err := rendered(map[string]any{
@@ -323,8 +323,8 @@ func TestQueueSort(t *testing.T) {
 	}
 }
 
-// The scheduler's image is that of the version asked for, and of none that the API server may
-// not have.
+// The scheduler's image is that of the configured version, and a version that does not fit the API
+// server is refused.
 func TestKubernetes(t *testing.T) {
 	of := func(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
 	own := map[string]any{"spazio-scheduler": of("a")}
@@ -374,8 +374,7 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// alone are the pairs of components that don't make together what the chart makes
-// of both: docs/install.md says so.
+// alone holds the pairs of components that spazio install cannot combine as the chart does.
 func TestEnergy(t *testing.T) {
 	for source, want := range map[string]struct {
 		root   bool
@@ -426,7 +425,7 @@ func TestEnergy(t *testing.T) {
 	}
 }
 
-// What the profiler may do beside profiles it may do where it is asked to, and not else.
+// The profiler has further rights only if a value asks for what needs them.
 func TestProfilerRights(t *testing.T) {
 	for flag, test := range map[string]struct {
 		value any
@@ -464,11 +463,11 @@ func TestProfilerRights(t *testing.T) {
 	}
 }
 
-// helmCommands are those of a document that the test below takes.
+// helmCommands are the document's commands that the test below runs.
 var helmCommands = regexp.MustCompile("(?ms)^<!-- run: TestHelmInDocuments of cmd/deploy -->\n```sh\n(.*?)^```$")
 
-// What a document has a reader tell Helm for a cluster of 1.35 makes its scheduler's image,
-// by the digest in the file that tools/images has written.
+// The documented Helm command for a cluster of 1.35 selects its scheduler's image, by the digest in
+// the file of tools/images.
 func TestHelmInDocuments(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Log("not run: there is no shell")
@@ -488,7 +487,7 @@ func TestHelmInDocuments(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, `{"spazio-scheduler":%q,"spazio-scheduler-k8s1.35":%q}`, own, other), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A helm that says what it was given.
+	// This helm prints its arguments.
 	if err := os.WriteFile(filepath.Join(dir, "helm"), []byte("#!/bin/sh\nprintf '%s\\0' \"$@\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}

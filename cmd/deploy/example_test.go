@@ -7,8 +7,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 )
 
-// What is installed beside the defaults where nodes have cgroup v1, from a registry of one's
-// own: namespaces first.
+// For nodes with cgroup v1, images come from one's own registry, and namespaces are first.
 func ExampleConfig_Objects() {
 	config := deploy.Config{Registry: "registry.example/spazio", Components: []string{"cgroup-v1"}}
 	objects, err := config.Objects()

@@ -13,7 +13,7 @@ import (
 
 var yamlBlocks = regexp.MustCompile("(?ms)^( *)```yaml\n(.*?)^ *```$")
 
-// documented are the objects in a document's blocks of YAML.
+// documented returns the objects in a document's blocks of YAML.
 func documented(t *testing.T, file string) (objects []*unstructured.Unstructured) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -30,7 +30,7 @@ func documented(t *testing.T, file string) (objects []*unstructured.Unstructured
 	return objects
 }
 
-// of is what an object has at a path.
+// of returns an object's value at a path.
 func of[T any](t *testing.T, object any, path ...string) (value T) {
 	t.Helper()
 	at := object
@@ -44,7 +44,7 @@ func of[T any](t *testing.T, object any, path ...string) (value T) {
 	return value
 }
 
-// What controllers fill in the chart leaves out, so that no rule is needed for it.
+// The chart leaves out fields that controllers fill, so that no rule is needed for them.
 func TestControllersFieldsAreLeftOut(t *testing.T) {
 	for name, values := range variants(t) {
 		objects, err := rendered(values)
@@ -67,8 +67,8 @@ func TestControllersFieldsAreLeftOut(t *testing.T) {
 	}
 }
 
-// The page for Argo CD has values that the chart takes, and every Lease of the chart, which Argo CD
-// leaves out.
+// The page for Argo CD has valid chart values, and every Lease of the chart, which Argo CD leaves
+// out.
 func TestArgoCD(t *testing.T) {
 	documents := documented(t, "../../docs/argocd.md")
 	app := documents[0]
@@ -99,7 +99,7 @@ func TestArgoCD(t *testing.T) {
 	}
 }
 
-// The page for Flux has values that the chart takes, and ignores one Job of the chart.
+// The page for Flux has valid chart values, and ignores one Job of the chart.
 func TestFlux(t *testing.T) {
 	documents := documented(t, "../../docs/flux.md")
 	if len(documents) != 2 {

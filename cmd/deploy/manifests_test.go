@@ -15,7 +15,7 @@ import (
 
 var digest = "sha256:" + strings.Repeat("5a", 32)
 
-// images are those of all containers, sorted.
+// images returns those of all containers, sorted.
 func images(t *testing.T, objects []*unstructured.Unstructured) (all []string) {
 	t.Helper()
 	for _, o := range objects {
@@ -74,8 +74,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// A Job can't be changed: one with another image, or with another server to
-// certify, has another name, and the same one the same.
+// A Job is immutable: one with another image or server has another name, an equal one the same.
 func TestJobsAreNamedByWhatTheyRun(t *testing.T) {
 	names := map[string]string{}
 	for _, config := range []deploy.Config{

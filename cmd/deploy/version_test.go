@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// There are schedulers of the Kubernetes that the programs require, which is the default,
-// and of each that has a workspace in tools/kubernetes.
+// There is a scheduler for the Kubernetes version that the programs require, the default, and for
+// each one with a workspace in tools/kubernetes.
 func TestSchedulers(t *testing.T) {
 	text, err := os.ReadFile("../go.mod")
 	if err != nil {
@@ -77,8 +77,8 @@ func TestSchedulersOfTheChart(t *testing.T) {
 	}
 }
 
-// A scheduler may be a minor version older than the API server, and is never newer: which
-// one a cluster gets, and what is said of the others.
+// A scheduler may be a minor version older than the API server, and never newer: cases have the
+// selected one, and the message about others.
 func TestVersions(t *testing.T) {
 	for _, tt := range []struct {
 		server deploy.Version
@@ -114,7 +114,7 @@ func TestVersions(t *testing.T) {
 			if (err == nil) != (says == "") || err != nil && (!errors.Is(err, deploy.ErrVersion) || !strings.Contains(err.Error(), says)) {
 				t.Errorf("%s, of a scheduler of %s: %v; want %q", tt.server.Text, scheduler, err, says)
 			}
-			// What would be installed is told the same.
+			// The message about a planned installation is the same.
 			if !slices.Contains(deploy.Schedulers(), scheduler) {
 				continue
 			}

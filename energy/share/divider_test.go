@@ -35,7 +35,7 @@ func newRig(vcpus ...int) *rig {
 	return r
 }
 
-// run lets a second pass in which guests keep cores busy, and the host others.
+// run advances a second in which guests keep cores busy, and the host others.
 func (r *rig) run(host float64, cores ...float64) {
 	total := host
 	for i, c := range cores {
@@ -77,7 +77,7 @@ func divide(t *testing.T, d *share.Divider, l *share.Look) share.Division {
 	return found
 }
 
-// learn has a divider see all loads, the machine idle last.
+// learn shows a divider all loads, the idle machine last.
 func learn(t *testing.T, d *share.Divider, r *rig) {
 	t.Helper()
 	if _, err := d.Divide(r.look()); !errors.Is(err, energy.ErrPriming) {
@@ -91,8 +91,7 @@ func learn(t *testing.T, d *share.Divider, r *rig) {
 	}
 }
 
-// TestDivide by the true power of the rig: 10 J a core-second, and of 45 W idle what the
-// rule says.
+// TestDivide uses the true power of the rig: 10 J a core-second, and 45 W idle by the rule.
 func TestDivide(t *testing.T) {
 	for _, c := range []struct {
 		idle  share.Idle
@@ -124,8 +123,8 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestDivideConserves: whatever the load and the guests, the parts and the rest are all that
-// the machine took, and each part of it is an amount.
+// TestDivideConserves: for any load and guests, the parts and the rest add up to the machine's
+// energy, and no part is negative.
 func TestDivideConserves(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for _, idle := range []share.Idle{share.IdleVCPU, share.IdleEven, share.IdleNone} {
@@ -167,9 +166,9 @@ func TestDivideConserves(t *testing.T) {
 	}
 }
 
-// TestDivideCPUTimeThatCannotBe: a guest whose CPU time ran backwards, or grew by more than 8
-// cores can have given in a second, was not measured. Its neighbour, of 1 core, is charged what
-// it takes and its own part of 45 W, and the next second the guest is right again.
+// TestDivideCPUTimeThatCannotBe: a guest whose CPU time fell, or grew by more than 8 cores give in
+// a second, was not measured. Its neighbour, of 1 core, is charged its use and its own part of 45
+// W, and the next second the guest is right again.
 func TestDivideCPUTimeThatCannotBe(t *testing.T) {
 	for _, c := range []struct {
 		idle  share.Idle
@@ -203,8 +202,8 @@ func TestDivideCPUTimeThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestDivideLateCPUTime: guests may be read a little later than the look is of, and less often
-// than energy is: all of 8 cores for 3.05 s are no leap in a look of 3 s.
+// TestDivideLateCPUTime: guests may be read a little later than the machine, and less often than
+// energy: 8 cores for 3.05 s are no jump in an interval of 3 s.
 func TestDivideLateCPUTime(t *testing.T) {
 	r := newRig(8)
 	d := newDivider(t, share.DividerConfig{Idle: share.IdleNone})
@@ -216,7 +215,7 @@ func TestDivideLateCPUTime(t *testing.T) {
 	if p := divide(t, d, r.look()).Parts; len(p) != 1 || math.Abs(p[0].Joules-240) > .5 {
 		t.Errorf("%+v, want 240 J", p)
 	}
-	// The time of the readings may be another than that of the look.
+	// The time of the readings may differ from that of the call.
 	r.run(0, 8)
 	l := r.look()
 	l.At = r.at
@@ -234,8 +233,8 @@ func TestDivideLateCPUTime(t *testing.T) {
 	}
 }
 
-// TestDivideMachineThatLeaps: where the machine's own CPU time can't be, nothing is divided and
-// nothing learnt of it, and the next second is right again.
+// TestDivideMachineThatLeaps: if the machine's own CPU time is impossible, nothing is divided or
+// learnt, and the next second is right again.
 func TestDivideMachineThatLeaps(t *testing.T) {
 	for by, want := range map[time.Duration]error{time.Hour: energy.ErrImplausible, -time.Hour: energy.ErrBackwards} {
 		r := newRig(4)
@@ -245,7 +244,7 @@ func TestDivideMachineThatLeaps(t *testing.T) {
 		idle, _ := d.Idle()
 		r.run(1, 1)
 		r.busy += by
-		// Nobody is charged, and nothing is lost: all that the machine took is of the rest.
+		// No guest is charged, and nothing is lost: all of the machine's energy is the rest's.
 		found, err := d.Divide(r.look())
 		if !errors.Is(err, want) || len(found.Parts) > 0 || !(found.Joules > 0) || found.Rest.System != found.Joules || found.Rest.Idle != 0 {
 			t.Errorf("by %v: %+v, %v, want %v", by, found, err, want)
@@ -260,8 +259,8 @@ func TestDivideMachineThatLeaps(t *testing.T) {
 	}
 }
 
-// TestDivideUneven: where the machine's packages are loaded unlike and power is not linear in
-// load, the guests' parts are told to be less sure than where they are loaded alike.
+// TestDivideUneven: if the machine's packages are unevenly loaded and power is not linear in load,
+// the guests' parts have a larger deviation than under even load.
 func TestDivideUneven(t *testing.T) {
 	power := func(u float64) float64 { return 20 + 60*(2*u-math.Pow(u, 1.4)) } // of each of two
 	sd := func(first, second float64) float64 {
@@ -297,14 +296,14 @@ func TestDivideUneven(t *testing.T) {
 		}
 		return found.Parts[0].SD / found.Parts[0].Joules
 	}
-	// By the power above four core-seconds cost 82.9 J on a package that is .3 busy, 62.5 J on
-	// one that is .9 and 67.6 J in all: by root mean square they are 13 % off that.
+	// By the power above four core-seconds cost 82.9 J on a package that is 0.3 busy, 62.5 J on one
+	// that is 0.9 and 67.6 J in all: the root mean square error is 13 %.
 	if alike, unlike := sd(.6, .6), sd(.3, .9); !(unlike > .1 && unlike > 3*alike) {
 		t.Errorf("relative deviations of %v where loads are alike, and of %v", alike, unlike)
 	}
 }
 
-// TestDivideGuestsCome, go, and start again: none is charged for what it did before.
+// TestDivideGuestsCome: guests come, go and restart, and none is charged for earlier CPU time.
 func TestDivideGuestsCome(t *testing.T) {
 	r := newRig(2)
 	d := newDivider(t, share.DividerConfig{Idle: share.IdleNone})
@@ -334,7 +333,7 @@ func TestDivideGuestsCome(t *testing.T) {
 	}
 }
 
-// TestDivideNameplate: what is told of the machine's power counts until it is learnt.
+// TestDivideNameplate: the configured power of the machine counts until it is learnt.
 func TestDivideNameplate(t *testing.T) {
 	r := newRig(2)
 	d := newDivider(t, share.DividerConfig{Curve: energy.CurveConfig{Idle: 45, Max: 125}})
@@ -347,14 +346,14 @@ func TestDivideNameplate(t *testing.T) {
 	}
 }
 
-// TestDividePartial: without a zone the others' energy is divided, nothing is learnt, and the
-// error names it.
+// TestDividePartial: without a zone the others' energy is divided, nothing is learnt, and the error
+// names the zone.
 func TestDividePartial(t *testing.T) {
 	r := newRig(8)
 	d := newDivider(t, share.DividerConfig{})
 	learn(t, d, r)
 	idle, _ := d.Idle()
-	r.run(0, .08) // of which the idle power would be learnt
+	r.run(0, .08) // from which the idle power would be learnt
 	l := r.look()
 	l.Readings = l.Readings[:2] // no memory
 	found, err := d.Divide(l)
@@ -367,7 +366,7 @@ func TestDividePartial(t *testing.T) {
 	}
 }
 
-// TestDivideRefuses what is no look, and is as it was.
+// TestDivideRefuses: an invalid call is refused, and changes nothing.
 func TestDivideRefuses(t *testing.T) {
 	r := newRig(1, 2)
 	d, twin := newDivider(t, share.DividerConfig{}), newDivider(t, share.DividerConfig{})
@@ -408,8 +407,7 @@ func TestDivideRefuses(t *testing.T) {
 	}
 }
 
-// ExampleDivider divides what a machine took in a second between two guests, of which nobody
-// has found out by QEMU.
+// ExampleDivider divides the energy of a machine in a second between two guests.
 func ExampleDivider() {
 	d, err := share.NewDivider(share.DividerConfig{Idle: share.IdleNone})
 	if err != nil {

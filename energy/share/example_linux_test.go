@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/share"
 )
 
-// ExampleTree publishes what a guest took, as its counter of energy.
+// ExampleTree publishes a guest's energy as its counter.
 func ExampleTree() {
 	dir, err := os.MkdirTemp("", "spazio-share-")
 	if err != nil {

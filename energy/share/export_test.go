@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What tests hold against naive twins.
+// These are exported for comparison with naive versions.
 
 func ParseStat(text []byte) (cpu time.Duration, start uint64, ended bool, err error) {
 	s, err := parseStat(text)
@@ -44,5 +44,5 @@ const (
 	Range = counterRange
 )
 
-// Published are the names of the guests that have a tree, sorted.
+// Published returns the names of the guests that have a tree, sorted.
 func (h *Host) Published() []string { return slices.Sorted(maps.Keys(h.seen)) }

@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// TestMain lets the test binary be guests.
+// TestMain lets the test binary act as a guest.
 func TestMain(m *testing.M) {
 	fakerapl.GuestMain()
 	os.Exit(m.Run())
@@ -54,7 +54,7 @@ func (m *machine) remove(path string) {
 	}
 }
 
-// process has /proc tell of one.
+// process adds one to /proc.
 func (m *machine) process(pid, ticks, start int, state string, args ...string) {
 	m.t.Helper()
 	dir := filepath.Join(m.proc, fmt.Sprint(pid))
@@ -76,7 +76,7 @@ func (m *machine) finder(mode share.Mode) *share.Finder {
 	return f
 }
 
-// guests are those that a finder finds, without their instances, as NAME CPU VCPUS.
+// guests formats those that a finder finds, without their instances, as NAME CPU VCPUS.
 func guests(t *testing.T, f *share.Finder) []string {
 	t.Helper()
 	found, err := f.GuestsTo(nil)
@@ -118,7 +118,7 @@ func TestProcesses(t *testing.T) {
 	expectRefused(t, f, nil)
 }
 
-// TestProcessReuse: the number of a process that ended goes to another.
+// TestProcessReuse: the ID of an ended process is reused.
 func TestProcessReuse(t *testing.T) {
 	m := newMachine(t)
 	m.qemu(100, 150, 7000, "vm1")
@@ -138,7 +138,7 @@ func TestProcessReuse(t *testing.T) {
 	expect(t, f)
 }
 
-// eventually looks as often as it takes to look at all processes again.
+// eventually calls the finder as often as it takes to look at all processes again.
 func eventually(t *testing.T, f *share.Finder, want ...string) {
 	t.Helper()
 	var got []string
@@ -150,7 +150,7 @@ func eventually(t *testing.T, f *share.Finder, want ...string) {
 	t.Errorf("%q after ten looks, want %q", got, want)
 }
 
-// TestProcessBecomesGuest: one that was something else is looked at again.
+// TestProcessBecomesGuest: a process that was no guest is looked at again.
 func TestProcessBecomesGuest(t *testing.T) {
 	m := newMachine(t)
 	for pid := 100; pid < 120; pid++ {
@@ -166,7 +166,7 @@ func TestProcessBecomesGuest(t *testing.T) {
 	eventually(t, f, want...)
 }
 
-// TestProcessNames that are none are refused, each time that they are looked at.
+// TestProcessNames: invalid names are refused, each time that they are looked at.
 func TestProcessNames(t *testing.T) {
 	m := newMachine(t)
 	for i, name := range []string{"../x", "a/b", "..", ".", "a b", "ä", strings.Repeat("x", 129), "/etc/passwd"} {
@@ -182,7 +182,7 @@ func TestProcessNames(t *testing.T) {
 	expectRefused(t, f, map[string]uint64{"name": 16})
 }
 
-// TestProcessTwins: of two guests of one name it is the older, whatever their numbers.
+// TestProcessTwins: of two guests of one name the older counts, whatever their IDs.
 func TestProcessTwins(t *testing.T) {
 	m := newMachine(t)
 	m.qemu(100, 100, 9000, "vm")
@@ -192,7 +192,8 @@ func TestProcessTwins(t *testing.T) {
 	expectRefused(t, f, map[string]uint64{"duplicate": 1})
 }
 
-// TestProcessVanishes between being listed and being read, or is not of a kernel's form.
+// TestProcessVanishes: a process may end between being listed and being read, or have an unknown
+// format.
 func TestProcessVanishes(t *testing.T) {
 	m := newMachine(t)
 	m.qemu(100, 1, 1, "vm1")
@@ -210,8 +211,8 @@ func TestProcessVanishes(t *testing.T) {
 	}
 }
 
-// TestManyProcesses: 10,000 that claim to be guests are refused beyond the bound, and keep
-// none out that was there before.
+// TestManyProcesses: 10,000 that claim to be guests are refused beyond the bound, and displace none
+// that was there before.
 func TestManyProcesses(t *testing.T) {
 	m := newMachine(t)
 	m.proc = memory(t)
@@ -240,7 +241,7 @@ func TestManyProcesses(t *testing.T) {
 	expect(t, f, "new 20ms 2", "vm 20ms 2")
 }
 
-// scopes are how guests' control groups are laid out, and the file of their CPU time.
+// scopes are the layouts of guests' control groups, and the file of their CPU time.
 var scopes = map[string]struct{ dir, file, text string }{
 	"version 2, systemd":          {"machine.slice/machine-qemu\\x2d3\\x2dvm.scope", "cpu.stat", "usage_usec 1500000\nuser_usec 1\n"},
 	"version 1, systemd":          {"cpu,cpuacct/machine.slice/machine-qemu\\x2d3\\x2dvm.scope", "cpuacct.usage", "1500000000\n"},
@@ -279,8 +280,8 @@ func TestCgroups(t *testing.T) {
 	}
 }
 
-// TestCgroupNames: a guest whose process does not show is called what its control group is,
-// once it has had the time to.
+// TestCgroupNames: a guest without a visible process is named after its control group, after a
+// delay.
 func TestCgroupNames(t *testing.T) {
 	m := newMachine(t)
 	scope := filepath.Join(m.cgs, "machine.slice/machine-qemu\\x2d3\\x2dvm.scope")
@@ -303,7 +304,7 @@ func TestCgroupNames(t *testing.T) {
 	expectRefused(t, f, map[string]uint64{"name": 1})
 }
 
-// TestCgroupRestart: a guest that is started again has another number.
+// TestCgroupRestart: a restarted guest has another instance.
 func TestCgroupRestart(t *testing.T) {
 	m := newMachine(t)
 	instance := func(f *share.Finder) uint64 {
@@ -356,8 +357,8 @@ func TestCgroupVanishes(t *testing.T) {
 	}
 }
 
-// TestCgroupLeftBehind: a group of a guest's name without a process is no guest, and does not
-// keep guests that are processes from being found.
+// TestCgroupLeftBehind: a group of a guest's name without a process is no guest, and does not keep
+// guests that are processes from being found.
 func TestCgroupLeftBehind(t *testing.T) {
 	m := newMachine(t)
 	scope := filepath.Join(m.cgs, "machine.slice/machine-qemu\\x2d3\\x2dvm.scope")
@@ -387,8 +388,8 @@ func TestFinderConfig(t *testing.T) {
 	}
 }
 
-// TestRealProcesses: guests that are processes of this machine, with the CPU time that they
-// take, and are gone when they are.
+// TestRealProcesses: guests that are processes of this machine have their CPU time, and disappear
+// when they end.
 func TestRealProcesses(t *testing.T) {
 	f, err := share.NewFinder(share.FinderConfig{Mode: share.ByProcess})
 	if err != nil {

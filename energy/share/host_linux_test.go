@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// plant is a host whose energy counters are files, and whose guests are what it says.
+// plant is a host whose energy counters are files, with made-up guests.
 type plant struct {
 	t        *testing.T
 	dir, sys string
@@ -60,7 +60,7 @@ func newPlant(t *testing.T, guests int, rng float64) *plant {
 	return p
 }
 
-// advance lets a second pass in which the host keeps cores busy, and the guests.
+// advance lets a second pass in which the host and its guests keep cores busy.
 func (p *plant) advance(host float64, cores ...float64) {
 	p.t.Helper()
 	const steps = 10
@@ -83,7 +83,7 @@ func (p *plant) add(i int, seconds float64) {
 	p.busy += d
 }
 
-// GuestsTo implements what a Host asks for guests.
+// GuestsTo implements the Host's source of guests.
 func (p *plant) GuestsTo(dst []share.Guest) ([]share.Guest, error) {
 	return append(dst[:0], p.guests...), p.findErr
 }
@@ -118,7 +118,7 @@ func (p *plant) host(c share.HostConfig) *share.Host {
 	return h
 }
 
-// agent is what a guest's agent has of the tree that it sees.
+// agent is a guest's agent, which reads its tree.
 type agent struct {
 	source *source.Chain
 	meter  *energy.Meter
@@ -138,7 +138,7 @@ func (p *plant) agent(guest string) *agent {
 	return &agent{c, m}
 }
 
-// read takes what there is and returns the watts of the last interval.
+// read reads the tree and returns the watts of the last interval.
 func (a *agent) read(t *testing.T, at time.Time) float64 {
 	t.Helper()
 	readings, err := a.source.ReadTo(nil, at)
@@ -162,9 +162,9 @@ func (a *agent) joules() (sum float64) {
 	return sum
 }
 
-// TestHost closes the chain: what the agents in the guests read of their trees is what each
-// was charged, which is what it took, and all of it with the rest is what the machine did.
-// The machine's counters go on at 0 every 1,100 J meanwhile.
+// TestHost tests the whole chain: the readings of the guests' agents are what each guest was
+// charged, which is what it used, and with the rest they add up to the machine's energy. The
+// machine's counters wrap every 1,100 J meanwhile.
 func TestHost(t *testing.T) {
 	p := newPlant(t, 3, 1100)
 	h := p.host(share.HostConfig{Divider: share.DividerConfig{Idle: share.IdleNone}})
@@ -241,7 +241,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// TestHostRestarts: guests' counters go on, and what they take meanwhile is nobody's.
+// TestHostRestarts: guests' counters continue, and energy meanwhile is charged to no guest.
 func TestHostRestarts(t *testing.T) {
 	p := newPlant(t, 1, 0)
 	run := func(h *share.Host, seconds int) {
@@ -273,8 +273,8 @@ func TestHostRestarts(t *testing.T) {
 	}
 }
 
-// TestHostKeeps the tree of a guest that is gone for a while, which goes on with it, and
-// takes it away after that; also that of one which another process has left.
+// TestHostKeeps: the tree of a guest that is gone for a while continues with it, and is removed
+// later; also one that another process has left.
 func TestHostKeeps(t *testing.T) {
 	p := newPlant(t, 2, 0)
 	left := newTree(t, p.dir, "package-0")
@@ -324,8 +324,8 @@ func TestHostKeeps(t *testing.T) {
 	}
 }
 
-// TestHostMakesRoom: guests that come and go are no more than there may be, for those that
-// are gone longest make room.
+// TestHostMakesRoom: guests that come and go stay within the bound, because those that are gone
+// longest make room.
 func TestHostMakesRoom(t *testing.T) {
 	p := newPlant(t, 1, 0)
 	h := p.host(share.HostConfig{})
@@ -347,7 +347,8 @@ func TestHostMakesRoom(t *testing.T) {
 	}
 }
 
-// TestHostFails in one part after the other, says so, publishes nothing, and loses no energy.
+// TestHostFails: each part fails in turn; the host reports it, publishes nothing, and loses no
+// energy.
 func TestHostFails(t *testing.T) {
 	p := newPlant(t, 1, 0)
 	h := p.host(share.HostConfig{})
@@ -388,7 +389,7 @@ func TestHostFails(t *testing.T) {
 	if now, _ := p.machine.Truth(); math.Abs(node-(now-begun)) > .001*node {
 		t.Errorf("%g J divided, %g taken", node, now-begun)
 	}
-	// A tree that can't be written holds no other up.
+	// A tree that cannot be written does not delay the others.
 	p.guests = append(p.guests, share.Guest{Name: "vm1", VCPUs: 1})
 	p.cpu = append(p.cpu, fakerapl.Consumer{})
 	if err := os.WriteFile(filepath.Join(p.dir, "vm1"), nil, 0o644); err != nil {
@@ -401,7 +402,7 @@ func TestHostFails(t *testing.T) {
 	}
 }
 
-// changing is a source that becomes another.
+// changing is a source that is replaced by another.
 type changing struct {
 	source.Source
 	name    string
@@ -411,8 +412,7 @@ type changing struct {
 func (c *changing) Name() string            { return c.name }
 func (c *changing) Quality() energy.Quality { return c.quality }
 
-// TestHostChangesSource: the first interval of another source's is none, and totals stay
-// apart.
+// TestHostChangesSource: the first interval of another source has no energy, and totals stay apart.
 func TestHostChangesSource(t *testing.T) {
 	p := newPlant(t, 1, 0)
 	s := &changing{p.chain(), "one", energy.Measured}
@@ -437,7 +437,7 @@ func TestHostChangesSource(t *testing.T) {
 	}
 }
 
-// lacking is a source that can't read one of its zones.
+// lacking is a source that cannot read one of its zones.
 type lacking struct {
 	source.Source
 	err error
@@ -448,7 +448,7 @@ func (l *lacking) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 	return dst, errors.Join(err, l.err)
 }
 
-// TestHostOfAZoneThatCannotBeRead divides what is read, and marks it as a part.
+// TestHostOfAZoneThatCannotBeRead: the energy that is read is divided, and marked as partial.
 func TestHostOfAZoneThatCannotBeRead(t *testing.T) {
 	p := newPlant(t, 1, 0)
 	s := &lacking{Source: p.chain()}
@@ -466,7 +466,7 @@ func TestHostOfAZoneThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestHostOfAGuestThatLeaps divides among the others, and counts the refusal.
+// TestHostOfAGuestThatLeaps: the energy is divided among the others, and the refusal is counted.
 func TestHostOfAGuestThatLeaps(t *testing.T) {
 	p := newPlant(t, 2, 0)
 	h := p.host(share.HostConfig{})
@@ -482,8 +482,8 @@ func TestHostOfAGuestThatLeaps(t *testing.T) {
 	}
 }
 
-// early is a source of samples that are older than their reading, without memory as long as
-// it is called one.
+// early is a source whose samples are older than their reading, and which has no memory zone until
+// a test sets one.
 type early struct{ changing }
 
 const age = 100 * time.Millisecond
@@ -497,8 +497,8 @@ func (e *early) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, er
 	return dst, err
 }
 
-// TestHostMemoryComes to trees that are there: nothing is lost nor told twice, and trees have
-// the time of the sample.
+// TestHostMemoryComes: a memory zone appears in existing trees: nothing is lost or counted twice,
+// and trees have the time of the sample.
 func TestHostMemoryComes(t *testing.T) {
 	p := newPlant(t, 1, 0)
 	s := &early{changing{p.chain(), "one", energy.Measured}}

@@ -101,7 +101,8 @@ func FuzzCheckName(f *testing.F) {
 	})
 }
 
-// FuzzParseCommand: what is found is in the command line, but for doubled commas, of at least one virtual CPU.
+// FuzzParseCommand: the result is in the command line, except for doubled commas, and has at least
+// one virtual CPU.
 func FuzzParseCommand(f *testing.F) {
 	f.Add([]byte("qemu-system-x86_64\x00-name\x00guest=vm1\x00-smp\x004,cores=2\x00"))
 	f.Add([]byte("kvm\x00-name\x00vm\x00-smp\x00cores=2,threads=x\x00"))
@@ -118,10 +119,10 @@ func FuzzParseCommand(f *testing.F) {
 	})
 }
 
-// stat is /proc/PID/stat by a regular expression, from the name's end on.
+// stat parses /proc/PID/stat by a regular expression, from the name's end on.
 var stat = regexp.MustCompile(`\A\s*(\S)(?:\s+\S+){10}\s+\+?(\d+)\s+\+?(\d+)(?:\s+\S+){6}\s+\+?(\d+)(?:\s(?s:.*))?\z`)
 
-// FuzzParseStat against that.
+// FuzzParseStat compares with that.
 func FuzzParseStat(f *testing.F) {
 	f.Add([]byte("7 (qemu-system-x86) S 1 7 7 0 -1 4194560 1 2 3 4 150 50 0 0 20 0 5 0 12345 1 2 3\n"))
 	f.Add([]byte("7 (a) Z 1) R (b) S 1 7 7 0 -1 4194560 1 2 3 4 150 18446744073709551615 0 0 20 0 5 0 12345 1\n"))

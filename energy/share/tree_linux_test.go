@@ -52,7 +52,7 @@ func publish(t *testing.T, tree *share.Tree, at time.Time, guest string, joules 
 	}
 }
 
-// zone is a counter as procfs reads it, and the time of its file.
+// zone is a counter as procfs reads it, with the time of its file.
 type zone struct {
 	Name       string
 	Index      int
@@ -60,7 +60,7 @@ type zone struct {
 	At         time.Time
 }
 
-// readRAPL is how node_exporter and Kepler read RAPL.
+// readRAPL reads RAPL as node_exporter and Kepler do.
 func readRAPL(sys string) ([]zone, error) {
 	files, err := sysfs.NewFS(sys)
 	if err != nil {
@@ -126,7 +126,7 @@ func micro(zones []zone) (all []uint64) {
 	return all
 }
 
-// TestTreeZones: packages and what is in them, as the kernel numbers them.
+// TestTreeZones: packages and their parts are numbered as the kernel does.
 func TestTreeZones(t *testing.T) {
 	dir := t.TempDir()
 	tree := newTree(t, dir, "package-0", "package-0/dram", "package-1", "package-1/core", "package-1/dram")
@@ -164,8 +164,8 @@ func text(t *testing.T, path string) string {
 	return string(b)
 }
 
-// TestTreeWraps: a counter goes on at 0 as hardware's does, by which a meter loses nothing;
-// and parts of a µJ are not lost either.
+// TestTreeWraps: a counter wraps at 0 like hardware's, so that a meter loses nothing; parts of a µJ
+// are not lost either.
 func TestTreeWraps(t *testing.T) {
 	dir := t.TempDir()
 	tree := newTree(t, dir, "package-0")
@@ -198,7 +198,7 @@ func TestTreeWraps(t *testing.T) {
 	}
 }
 
-// TestTreeGoesOn from what another process has left, or from 0 if that is no counter.
+// TestTreeGoesOn: a tree continues from another process's counter, or from 0 if that is invalid.
 func TestTreeGoesOn(t *testing.T) {
 	for left, want := range map[string]uint64{
 		"5\n": 1000005, "7": 1000007, "262143328849\n": 999999,
@@ -226,8 +226,8 @@ func TestTreeGoesOn(t *testing.T) {
 	}
 }
 
-// TestTreeAfterFailure: what a publication that was cut short has left is in nobody's way, and
-// what could not be shown is shown later, once.
+// TestTreeAfterFailure: the remains of an interrupted publication do no harm, and a value that
+// could not be published is published later, once.
 func TestTreeAfterFailure(t *testing.T) {
 	dir := t.TempDir()
 	tree := newTree(t, dir, "package-0")
@@ -252,7 +252,8 @@ func TestTreeAfterFailure(t *testing.T) {
 	}
 }
 
-// TestTreeForgetsMemory: zones that are no more published would keep readers from the others.
+// TestTreeForgetsMemory: zones that are no longer published are removed, because they would keep
+// readers from the others.
 func TestTreeForgetsMemory(t *testing.T) {
 	dir := t.TempDir()
 	first := newTree(t, dir, both...)
@@ -266,7 +267,7 @@ func TestTreeForgetsMemory(t *testing.T) {
 	}
 }
 
-// TestTreeRefuses what is no publication, and shows what it did.
+// TestTreeRefuses: an invalid publication is refused, and the tree stays.
 func TestTreeRefuses(t *testing.T) {
 	dir := t.TempDir()
 	inside := filepath.Join(dir, "power")
@@ -315,8 +316,8 @@ func TestTreeRefuses(t *testing.T) {
 	}
 }
 
-// files are the contents of all files below a directory, by their paths; of what is none its
-// mode.
+// files returns the contents of all files below a directory, by their paths; the mode of other
+// entries.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -340,7 +341,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestTreeBounds: a guest more than there may be is refused, until one is gone.
+// TestTreeBounds: guests beyond the bound are refused, until one is gone.
 func TestTreeBounds(t *testing.T) {
 	dir := t.TempDir()
 	tree := newTree(t, dir, "package-0")
@@ -362,7 +363,7 @@ func TestTreeBounds(t *testing.T) {
 	publish(t, tree, after(2), "hostile", 1)
 }
 
-// TestTreeRemoves what it has made, and leaves a directory that was there before.
+// TestTreeRemoves: the tree removes what it has made, and leaves a directory that was there before.
 func TestTreeRemoves(t *testing.T) {
 	dir := t.TempDir()
 	tree := newTree(t, dir, both...)
@@ -390,7 +391,7 @@ func TestTreeRemoves(t *testing.T) {
 	if got := micro(mustRead(t, filepath.Join(dir, "theirs")))[0]; got != 2000000 {
 		t.Error("a guest that is back begins at", got)
 	}
-	// One whose directory somebody else removed is published anew, with all it has taken.
+	// A tree whose directory was removed from outside is published anew, with all its energy.
 	if err := os.RemoveAll(filepath.Join(dir, "theirs")); err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +417,7 @@ func TestTreeOneWriter(t *testing.T) {
 	newTree(t, dir, both...)
 }
 
-// TestTreeWarns where stat(1) does not say that it is tmpfs.
+// TestTreeWarns: the log has a warning if stat(1) does not report tmpfs.
 func TestTreeWarns(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), "/dev/shm"} {
 		kind, err := exec.CommandContext(t.Context(), "stat", "-f", "-c", "%T", dir).Output()
@@ -438,8 +439,8 @@ func TestTreeWarns(t *testing.T) {
 	}
 }
 
-// TestTreeOfHostileGuest: what a guest with its share mounted to be written has put there
-// leads nowhere and holds nobody up.
+// TestTreeOfHostileGuest: entries that a guest with a writable share has made lead nowhere and
+// delay no other tree.
 func TestTreeOfHostileGuest(t *testing.T) {
 	const rapl = "class/powercap/intel-rapl:0"
 	for name, plant := range map[string]func(own string) error{
@@ -513,8 +514,7 @@ func TestTreeOfHostileGuest(t *testing.T) {
 	}
 }
 
-// TestTreeUnderFire: readers see whole counters that never run backwards, while they are
-// published as fast as it goes, however often they look.
+// TestTreeUnderFire: during constant publication, readers see whole counters that never fall.
 func TestTreeUnderFire(t *testing.T) {
 	reads := int64(1e5)
 	if testing.Short() {
@@ -588,8 +588,8 @@ func memory(t *testing.T) string {
 
 var digits = regexp.MustCompile(`\A[0-9]{1,20}\n?\z`)
 
-// FuzzTreeGoesOn: whatever is in a counter's file, a tree goes on from it if it is a counter
-// below the range, and else from 0.
+// FuzzTreeGoesOn: from any contents of a counter's file, a tree continues if it is a counter below
+// the range, and else starts at 0.
 func FuzzTreeGoesOn(f *testing.F) {
 	for _, s := range []string{"0\n", "12", "262143328849\n", "262143328850\n", "-1", "", "\x00", "007\n", "1\n\n"} {
 		f.Add([]byte(s))

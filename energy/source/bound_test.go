@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/source"
 )
 
-// meters are sources of each kind, and a function that makes them show a power at a second.
+// meters are sources of each kind, with functions that make them show a power at a second.
 func meters(t *testing.T) map[string]func(watts, second float64) ([]energy.Reading, error) {
 	t.Helper()
 	rapl := func(zoneName string, sum source.Zones) func(watts, second float64) ([]energy.Reading, error) {
@@ -84,9 +84,8 @@ func meters(t *testing.T) map[string]func(watts, second float64) ([]energy.Readi
 	}
 }
 
-// TestMostPower: 1,430 W is an ordinary power of a machine, and more than a processor takes;
-// a refusal has both numbers. A machine's bound is its own: 65,535 W is a controller that
-// knows none.
+// TestMostPower: 1,430 W is an ordinary power of a machine, but too much for a processor; a refusal
+// has both numbers. A machine's own bound is 65,535 W, which a controller shows that knows none.
 func TestMostPower(t *testing.T) {
 	part := []string{"a package", "a processor"}
 	for name, read := range meters(t) {

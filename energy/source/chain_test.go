@@ -12,8 +12,8 @@ import (
 
 var errBroken = errors.New("broken")
 
-// scripted is a source that reads, fails or has nothing new, as a script says: letters
-// r, f, u of its readings in turn, the last for ever. It may read nonsense, too: b.
+// scripted is a source that reads, fails or has no new reading by a script: letters r, f, u in
+// turn, the last one for ever. b is an impossible reading.
 type scripted struct {
 	name   string
 	script *string
@@ -41,7 +41,7 @@ func (s scripted) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 	return dst[:0], errBroken
 }
 
-// TestChain: a letter a second says which source was read, a dot that none was.
+// TestChain: a letter a second shows which source was read, a dot none.
 func TestChain(t *testing.T) {
 	minute := strings.Repeat("b", 58)
 	for name, c := range map[string]struct {
@@ -100,8 +100,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestChainKeepsWhatFails: a source that fails while none reads is opened once, for opening
-// one may begin to ask over the network.
+// TestChainKeepsWhatFails: a source that fails while no other reads is opened once, because opening
+// may begin to query the network.
 func TestChainKeepsWhatFails(t *testing.T) {
 	script, open, opened := "fffffffrr", 0, 0
 	chain := source.NewChain(source.Opener{Name: "a", Open: func() (source.Source, error) {

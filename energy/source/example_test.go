@@ -11,8 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/source"
 )
 
-// The counter of a processor's package, as the kernel shows it, and what an energy.Meter makes
-// of two readings a second apart.
+// An energy.Meter turns two readings of a processor package's counter, a second apart, into power.
 func ExamplePowercap() {
 	root, err := os.MkdirTemp("", "powercap")
 	if err != nil {
@@ -56,8 +55,8 @@ func ExamplePowercap() {
 	// 43 J, 43 W, <nil>
 }
 
-// A machine that shows no counters, at half its load: power comes from its nameplate. What is
-// read twice in a row is taken, and an interval has two readings of it.
+// A machine without counters is at half its load: power comes from its nameplate. A source that
+// reads twice in a row is used, and an interval needs two readings of it.
 func ExampleOpen() {
 	chain, err := source.Open(context.Background(), source.Config{
 		Source: source.NameModel,

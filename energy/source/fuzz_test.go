@@ -34,7 +34,7 @@ func FuzzParseCounter(f *testing.F) {
 	})
 }
 
-// FuzzParseRedfish: an error, or a power.
+// FuzzParseRedfish: the result is an error, or a power.
 func FuzzParseRedfish(f *testing.F) {
 	f.Add([]byte(`{"PowerControl":[{"PowerConsumedWatts":210.5},{}]}`))
 	f.Add([]byte(`{"PowerControl":[{"PowerConsumedWatts":1e400}]}`))
@@ -46,7 +46,7 @@ func FuzzParseRedfish(f *testing.F) {
 	})
 }
 
-// FuzzPowercap reads a zone of any contents: it is refused, or a counter of a name.
+// FuzzPowercap reads a zone of any contents: it is refused, or a counter with a name.
 func FuzzPowercap(f *testing.F) {
 	f.Add("package-0\n", "262143328850\n", "5\n")
 	f.Add("", "-1", "\x00")

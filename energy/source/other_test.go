@@ -29,8 +29,7 @@ func publish(t *testing.T, root, zone, micro string, sampled time.Time) {
 	}
 }
 
-// TestShared: a host that publishes each second by its own clock, and the looks of a
-// guest.
+// TestShared: a host publishes each second by its own clock, and a guest reads.
 func TestShared(t *testing.T) {
 	root := files(t, zone(zone(map[string]string{}, "intel-rapl:0", "package-0", "0"), "intel-rapl:0:0", "dram", "0"))
 	host := func(second float64) time.Time { return after(-3600 + second) } // an hour behind
@@ -58,7 +57,7 @@ func TestShared(t *testing.T) {
 		{nil, 5.1, 0, source.ErrUnchanged},
 		{nil, 5.2, 0, source.ErrStale},
 		{func() { both("400", 9) }, 9, 400, nil},
-		{func() { both("350", 8) }, 9.5, 350, nil}, // the host's clock was set: a Meter tells
+		{func() { both("350", 8) }, 9.5, 350, nil}, // the host's clock was set: a Meter reports it
 	} {
 		if step.before != nil {
 			step.before()
@@ -84,7 +83,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestHwmon: what each chip's sensors are, and of several the best.
+// TestHwmon: each chip's sensors are classified, and the best one is used.
 func TestHwmon(t *testing.T) {
 	meter := map[string]string{"hwmon1/name": "power_meter\n", "hwmon1/power1_average": "150000000\n", "hwmon1/power1_input": "1\n"}
 	amd := map[string]string{
@@ -140,7 +139,7 @@ func TestHwmon(t *testing.T) {
 	}
 }
 
-// TestHwmonComesAgain: chips that are gone and come under other names are found.
+// TestHwmonComesAgain: chips that disappear and return under other names are found.
 func TestHwmonComesAgain(t *testing.T) {
 	root := files(t, map[string]string{"hwmon0/name": "power_meter", "hwmon0/power1_average": "7000000\n"})
 	h, err := source.NewHwmon(root)
@@ -161,7 +160,7 @@ func TestHwmonComesAgain(t *testing.T) {
 	}
 }
 
-// TestHwmonMalformed: the other sensors are read, and the bad one is named.
+// TestHwmonMalformed: the other sensors are read, and the error names the bad one.
 func TestHwmonMalformed(t *testing.T) {
 	root := files(t, map[string]string{"hwmon0/name": "power_meter", "hwmon0/power1_average": "-5\n", "hwmon0/power1_oem_info": "PSU1", "hwmon0/power2_average": "7000000\n", "hwmon0/power2_oem_info": "PSU2"})
 	h, err := source.NewHwmon(root)
@@ -210,8 +209,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestOpen: what is configured wrongly is named, and a source that was asked for by name
-// has to be there.
+// TestOpen: an invalid configuration is named, and a source that is requested by name must exist.
 func TestOpen(t *testing.T) {
 	usable := func() (float64, error) { return 0, nil }
 	for name, c := range map[string]source.Config{

@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/source"
 )
 
-// TestNotPermitted: counters that root alone may read are told apart from none. A thread
-// whose files are another user's asks, for root may read anything.
+// TestNotPermitted: counters that only root may read are distinguished from missing ones. A thread
+// with another user's file rights reads, because root may read everything.
 func TestNotPermitted(t *testing.T) {
 	root := files(t, machines()["two sockets"])
 	for dir := root; dir != filepath.Dir(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {

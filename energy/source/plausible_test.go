@@ -13,8 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/source"
 )
 
-// bench is a machine of 400 W whose instrument can be made to show anything, with a
-// nameplate for where it shows nothing that can be.
+// bench is a machine of 400 W whose instrument can show any value, with a nameplate for when its
+// value is impossible.
 type bench struct {
 	*source.Chain
 	t    *testing.T
@@ -40,7 +40,7 @@ func newBench(t *testing.T, tree map[string]string, file string) *bench {
 	return b
 }
 
-// run reads each second in a span and returns how often a Meter knew the machine's power by
+// run reads each second of an interval and returns how often a Meter knew the machine's power by
 // each source, as an agent would.
 func (b *bench) run(from, to int) map[string]int {
 	b.t.Helper()
@@ -69,9 +69,9 @@ func (b *bench) run(from, to int) map[string]int {
 	return known
 }
 
-// TestSourceThatAnswersNonsense: a source whose readings can't be the power of a machine does
-// not keep those after it from being read, the log says so once with what was read, and it is
-// read again when it shows a power.
+// TestSourceThatAnswersNonsense: a source with impossible readings does not keep those after it
+// from being read; the log has one line with the reading, and the source is read again when it
+// shows a possible power.
 func TestSourceThatAnswersNonsense(t *testing.T) {
 	acpi := map[string]string{"class/hwmon/hwmon0/name": "power_meter\n", "class/hwmon/hwmon0/power1_average": "400000000\n"}
 	amd := map[string]string{"class/hwmon/hwmon0/name": "amd_energy\n", "class/hwmon/hwmon0/energy1_input": "0\n"}
@@ -175,7 +175,7 @@ func TestOneOfTwoCountersStands(t *testing.T) {
 	}
 }
 
-// TestReadingThatIsRefused comes with the reason from the first time on, before the source is
+// TestReadingThatIsRefused: a refusal has its reason from the first time on, before the source is
 // passed over.
 func TestReadingThatIsRefused(t *testing.T) {
 	b := newBench(t, zone(zone(map[string]string{}, "intel-rapl:0", "package-0", "0"), "intel-rapl:1", "package-1", "0"), "class/powercap/intel-rapl:0/energy_uj")
@@ -195,9 +195,8 @@ func TestReadingThatIsRefused(t *testing.T) {
 	}
 }
 
-// TestCounterThatMovesSeldom: what a counter counts is told by the time that it took, however
-// many seconds lie between two of its steps, and also where a second of it looked like more
-// than a package takes.
+// TestCounterThatMovesSeldom: a counter's energy is divided by the time since its last step,
+// however many seconds that is, also if a single second looked like more than a package takes.
 func TestCounterThatMovesSeldom(t *testing.T) {
 	for _, seldom := range []int{1, 2, 5, 8} {
 		for _, watts := range []int{40, 300} {
@@ -225,8 +224,8 @@ func TestCounterThatMovesSeldom(t *testing.T) {
 	}
 }
 
-// TestCounterTooShortToCount: a counter that goes on at 0 more often than it is read shows no
-// power, and one without an end does.
+// TestCounterTooShortToCount: a counter that wraps more often than it is read shows no power, and
+// one without a range does.
 func TestCounterTooShortToCount(t *testing.T) {
 	for limit, want := range map[string]string{"0": "powercap", "1": "model", "1000": "model", "65532610987": "powercap", "18446744073709551615": "powercap"} {
 		tree := zone(map[string]string{}, "intel-rapl:0", "package-0", "0")
@@ -244,8 +243,8 @@ func TestCounterTooShortToCount(t *testing.T) {
 	}
 }
 
-// TestSumThatIsNotRead: where the platform's counter is asked for and can't be read, its parts
-// are no sum, and the next source is read.
+// TestSumThatIsNotRead: if the platform's counter is configured and cannot be read, its parts are
+// no substitute, and the next source is read.
 func TestSumThatIsNotRead(t *testing.T) {
 	tree := zone(zone(map[string]string{}, "intel-rapl:0", "package-0", "0"), "intel-rapl:1", "psys", "")
 	root := filepath.Join(files(t, tree), "class/powercap")

@@ -49,7 +49,7 @@ func zone(tree map[string]string, dir, name, energy string) map[string]string {
 	return tree
 }
 
-// machines are trees as kernels have them.
+// machines are trees of real kernels.
 func machines() map[string]map[string]string {
 	none := func() map[string]string { return map[string]string{} }
 	laptop := zone(zone(zone(zone(none(), "intel-rapl:0", "package-0", "5000"), "intel-rapl:0:0", "core", "3000"), "intel-rapl:0:1", "uncore", "100"), "intel-rapl:1", "psys", "9000")
@@ -67,7 +67,7 @@ func machines() map[string]map[string]string {
 	}
 }
 
-// told is what a reading says but for its range and time.
+// told is a reading without its range and time.
 func told(readings []energy.Reading) map[string]uint64 {
 	out := map[string]uint64{}
 	for _, r := range readings {
@@ -80,7 +80,7 @@ func told(readings []energy.Reading) map[string]uint64 {
 	return out
 }
 
-// TestPowercap: which zones there are and which are summed, parts in parentheses.
+// TestPowercap checks which zones exist and which are summed, parts in parentheses.
 func TestPowercap(t *testing.T) {
 	want := map[string]map[string]uint64{
 		"one socket":    {"package-0": 7},
@@ -115,7 +115,7 @@ func TestPowercap(t *testing.T) {
 	}
 }
 
-// TestPsys: the platform's own sum where there is one, and the packages where not.
+// TestPsys: the platform's own sum is used if it exists, and the packages otherwise.
 func TestPsys(t *testing.T) {
 	for name, want := range map[string]map[string]uint64{
 		"laptop":     {"(package-0)": 5000, "(package-0/core)": 3000, "(package-0/uncore)": 100, "psys": 9000},
@@ -135,7 +135,7 @@ func TestPsys(t *testing.T) {
 	}
 }
 
-// TestAgainstProcfs: Prometheus' reader sees the same counters, but for those that
+// TestAgainstProcfs: Prometheus' reader sees the same counters, except for those that
 // intel-rapl-mmio doubles.
 func TestAgainstProcfs(t *testing.T) {
 	for name, tree := range machines() {
@@ -177,7 +177,7 @@ func TestAgainstProcfs(t *testing.T) {
 	}
 }
 
-// TestPowercapMalformed: a counter that is none is named, and the other zones are read.
+// TestPowercapMalformed: an invalid counter is named, and the other zones are read.
 func TestPowercapMalformed(t *testing.T) {
 	for _, text := range []string{"", "\n", "-1\n", "+1\n", "0x10\n", "18446744073709551616\n", "1 2\n", "1e3\n", "12\n\n", strings.Repeat("1", 500), "\x00"} {
 		tree := machines()["two sockets"]
@@ -205,7 +205,7 @@ func TestPowercapMalformed(t *testing.T) {
 	}
 }
 
-// TestPowercapMax: the largest counter is one.
+// TestPowercapMax: the largest counter is valid.
 func TestPowercapMax(t *testing.T) {
 	root := files(t, zone(map[string]string{}, "intel-rapl:0", "package-0", "18446744073709551615"))
 	p, err := source.NewPowercap(source.PowercapConfig{Root: filepath.Join(root, "class/powercap")})
@@ -218,8 +218,8 @@ func TestPowercapMax(t *testing.T) {
 	}
 }
 
-// TestPowercapPartly: a zone without a name, or a range, or a counter is left out; of
-// nothing that can be read the error says why.
+// TestPowercapPartly: a zone without a name, a range or a counter is left out; if none can be read,
+// the error has the reason.
 func TestPowercapPartly(t *testing.T) {
 	for _, missing := range []string{"name", "max_energy_range_uj", "energy_uj"} {
 		tree := machines()["two sockets"]
@@ -253,8 +253,8 @@ func TestPowercapPartly(t *testing.T) {
 	}
 }
 
-// TestPowercapFollows: a processor that comes is seen within a minute, and one that goes
-// is missing from then on.
+// TestPowercapFollows: a new processor is found within a minute, and one that goes is missing from
+// then on.
 func TestPowercapFollows(t *testing.T) {
 	root := filepath.Join(files(t, machines()["one socket"]), "class/powercap")
 	p, err := source.NewPowercap(source.PowercapConfig{Root: root})
@@ -288,7 +288,7 @@ func TestPowercapFollows(t *testing.T) {
 	}
 }
 
-// TestZonesText reads what it writes, and nothing else.
+// TestZonesText: it reads what it writes, and rejects other text.
 func TestZonesText(t *testing.T) {
 	for _, z := range []source.Zones{source.PackageDRAM, source.Psys} {
 		text, err := z.MarshalText()
@@ -306,8 +306,8 @@ func TestZonesText(t *testing.T) {
 	}
 }
 
-// TestPartThatCannotBeRead: the packages are known where what they contain, or what contains
-// them, is not. A package that can't be read is missing.
+// TestPartThatCannotBeRead: the packages are known if their parts, or the zones that contain them,
+// are not. A package that cannot be read is missing.
 func TestPartThatCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, text string
@@ -342,8 +342,8 @@ func TestPartThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestTwinThatReads: of two drivers that show the same package the one whose counter can be
-// read is, be it closed or without data.
+// TestTwinThatReads: of two drivers that show the same package, the readable counter is used,
+// whether the other is closed or without data.
 func TestTwinThatReads(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"no data": func(path string) error { return os.Truncate(path, 0) },

@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/source"
 )
 
-// TestRedfish asks a controller over TLS, with a token. Entries that don't say what they cover
-// may contain one another, so that they are not summed.
+// TestRedfish queries a controller over TLS, with a token. Entries without a declared scope may
+// contain one another, so they are not summed.
 func TestRedfish(t *testing.T) {
 	const body = `{"PowerControl":[{"PowerConsumedWatts":210.5},{"PowerConsumedWatts":20},{"Name":"unmetered"}]}`
 	var token atomic.Value
@@ -68,7 +68,7 @@ func answered(t *testing.T, r *source.Redfish) []energy.Reading {
 	}
 }
 
-// TestRedfishRefused: whatever a controller says wrongly is an error, and no reading.
+// TestRedfishRefused: every wrong answer of a controller is an error without a reading.
 func TestRedfishRefused(t *testing.T) {
 	for name, handle := range map[string]http.HandlerFunc{
 		"no such page": http.NotFound,
@@ -105,7 +105,7 @@ func TestRedfishRefused(t *testing.T) {
 	}
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	r, err := source.NewRedfish(t.Context(), source.RedfishConfig{URL: server.URL}) // whose authority nobody knows
+	r, err := source.NewRedfish(t.Context(), source.RedfishConfig{URL: server.URL}) // an unknown authority
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +136,8 @@ func TestRedfishCloses(t *testing.T) {
 	}
 }
 
-// TestRedfishRefers: the address that a controller refers to is in the error, as of those that
-// want a slash at the end. The token is not sent there.
+// TestRedfishRefers: the error has the address of a redirect, which some controllers send to add a
+// slash. The token is not sent there.
 func TestRedfishRefers(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/Power" {

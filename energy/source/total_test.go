@@ -12,14 +12,14 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/source"
 )
 
-// TestTotalIsCountedOnce: RAPL trees with the watts of each of their zones, and what the
-// machine takes. Zones of a register show the same value at each reading.
+// TestTotalIsCountedOnce: RAPL trees have the watts of each of their zones, and the machine's
+// power. Zones of one register show the same value at each reading.
 func TestTotalIsCountedOnce(t *testing.T) {
 	type register struct{ watts, start float64 }
 	one, two := &register{68, 1e9}, &register{41, 3e9}
 	third, memory, boot := &register{30, 1e9}, &register{9, 5}, &register{25, 1e9}
 	equal := &register{68, 2e9}
-	// What it takes near its wrap, in µJ.
+	// The counter is near its wrap, in µJ.
 	late := &register{68, 262143328850 - 100e6}
 	for name, c := range map[string]struct {
 		zones map[string]*register // by directory and name
@@ -79,8 +79,8 @@ func TestTotalIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestWidestSensorCounts: what an hwmon tree's sensors say that they measure, and what the
-// machine takes by them, in watts.
+// TestWidestSensorCounts: an hwmon tree has sensors with declared scopes, and the machine's power
+// in watts by them.
 func TestWidestSensorCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		tree map[string]string
@@ -154,8 +154,8 @@ func TestWidestSensorCounts(t *testing.T) {
 	}
 }
 
-// TestSensorThatCannotBeOpened: a sum that lacks a supply or a socket is not the machine's, and
-// the error names it; a meter of the whole lacks nothing.
+// TestSensorThatCannotBeOpened: a sum without a supply or a socket is not the machine's, and the
+// error names the missing one; a meter of the whole lacks nothing.
 func TestSensorThatCannotBeOpened(t *testing.T) {
 	for name, c := range map[string]struct {
 		tree    map[string]string
@@ -189,7 +189,7 @@ func TestSensorThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// TestWholeThatCannotBeOpened: what else the chip shows are parts of it, and no machine's power.
+// TestWholeThatCannotBeOpened: the chip's other sensors are parts, and not the machine's power.
 func TestWholeThatCannotBeOpened(t *testing.T) {
 	root := files(t, map[string]string{
 		"hwmon0/name": "power_meter", "hwmon0/power1_oem_info": "System Power", "hwmon0/power2_average": "185200000", "hwmon0/power2_oem_info": "CPU",
@@ -202,8 +202,8 @@ func TestWholeThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// TestSensorsWithoutLabels: of several sensors of a chip that don't say what they measure one may
-// contain the others. They are not summed, the error names them, and another chip is read.
+// TestSensorsWithoutLabels: several sensors of a chip without declared scopes may contain one
+// another. They are not summed, the error names them, and another chip is read.
 func TestSensorsWithoutLabels(t *testing.T) {
 	acpi := map[string]string{"hwmon1/name": "power_meter", "hwmon1/power1_average": "450500000"}
 	for name, c := range map[string]struct {
@@ -246,7 +246,7 @@ func TestSensorsWithoutLabels(t *testing.T) {
 	}
 }
 
-// TestWidestContextCounts: what controllers tell, and what the machine takes.
+// TestWidestContextCounts: controllers report these values, and the machine takes this power.
 func TestWidestContextCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		entries string

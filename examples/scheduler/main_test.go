@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// config names a server that nobody runs: making a scheduler asks nothing.
+// config names a server that does not run, because making a scheduler sends no request.
 const config = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection: {kubeconfig: KUBECONFIG}

@@ -44,7 +44,7 @@ func TestRun(t *testing.T) {
 
 // goroutinesBeyond returns the stacks that more goroutines have than before.
 func goroutinesBeyond(before map[string]int) []string {
-	runtime.GC() // client-go closes a transport that nobody has any more
+	runtime.GC() // client-go closes a transport that is no longer referenced
 	var left []string
 	for stack, n := range goroutines() {
 		if n > before[stack] {
@@ -54,7 +54,7 @@ func goroutinesBeyond(before map[string]int) []string {
 	return left
 }
 
-// differs is what tells two goroutines with one stack apart.
+// differs matches the parts in which two goroutines with the same stack differ.
 var differs = regexp.MustCompile(`(?m)^goroutine .*$|\(.*\)$|\+0x[0-9a-f]+$| in goroutine \d+$`)
 
 // goroutines counts the other goroutines by their stacks.

@@ -44,7 +44,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// TestRows: each method has its row answer, and what it writes is in the Store.
+// TestRows: each method returns its row's answer, and its write is in the Store.
 func TestRows(t *testing.T) {
 	b := servertest.Start(t, nil)
 	target := b.Fill()
@@ -108,7 +108,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRefused: what the server refuses is a problem of its status, whatever the method.
+// TestRefused: a refusal of the server is a problem with its status, for every method.
 func TestRefused(t *testing.T) {
 	b := servertest.Start(t, nil)
 	b.Fill()
@@ -154,7 +154,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestArgumentsRefused: a name that is more than a name never gets to the server.
+// TestArgumentsRefused: an argument that is no plain name never reaches the server.
 func TestArgumentsRefused(t *testing.T) {
 	c := connect(t, "http://127.0.0.1:1", "")
 	for _, name := range []string{"", "..", ".", "a/b", "A", "a?b", "%2e%2e", strings.Repeat("a", 254)} {
@@ -188,7 +188,7 @@ func refused(t *testing.T, err error, name string) {
 	}
 }
 
-// flaky answers as it is told to, one after the other, and then 200.
+// flaky gives the listed answers, one after the other, and then 200.
 type flaky struct {
 	mu      sync.Mutex
 	answers []func(http.ResponseWriter)
@@ -213,16 +213,16 @@ func status(code int) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) { w.WriteHeader(code); _, _ = io.WriteString(w, "<html>a proxy</html>") }
 }
 
-// cut ends the connection without an answer.
+// cut closes the connection without an answer.
 func cut(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 
-// half ends it in the middle of one.
+// half closes it in the middle of an answer.
 func half(w http.ResponseWriter) {
 	w.Header().Set("Content-Length", "100")
 	_, _ = io.WriteString(w, `{"name":`)
 }
 
-// TestRetries: what is safe is asked again with the same body, and nothing else is.
+// TestRetries: safe requests are repeated with the same body, no others are.
 func TestRetries(t *testing.T) {
 	read := func(ctx context.Context, c *client.Client) error { _, err := c.Job(ctx, "n", "j"); return err }
 	put := func(version string) func(context.Context, *client.Client) error {
@@ -278,8 +278,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetryAfter: the server says when, up to the client's own bound, and the caller's
-// context ends the wait.
+// TestRetryAfter: the server's delay applies up to the client's own bound, and the caller's context
+// ends the wait.
 func TestRetryAfter(t *testing.T) {
 	var asked atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -324,8 +324,8 @@ func (b closedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// TestPages: all objects come once and in order, however many pages they are; who has
-// enough asks for no more, and an error ends the sequence.
+// TestPages: all objects come once and in order, however many pages there are; a caller that stops
+// early causes no further request, and an error ends the sequence.
 func TestPages(t *testing.T) {
 	b := servertest.Start(t, nil)
 	const many = 1201
@@ -382,7 +382,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestTokenFile: a token that was replaced is the one that is shown.
+// TestTokenFile: after a token file changes, the new token is sent.
 func TestTokenFile(t *testing.T) {
 	b := servertest.Start(t, nil)
 	path := filepath.Join(t.TempDir(), "token")
@@ -401,7 +401,7 @@ func TestTokenFile(t *testing.T) {
 	}
 }
 
-// TestNewerServer: what an answer has beside what is known is left aside.
+// TestNewerServer: unknown fields of an answer are ignored.
 func TestNewerServer(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"name": "j", "mood": "good", "externalScheduler": {"a": [1]}}`)

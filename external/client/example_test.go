@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// A program puts its job into a slot that is free, keeps a note with the job, and cleans up.
+// A program puts its job into a free slot, keeps a note with the job, and cleans up.
 func Example() {
 	address, stop := serve()
 	defer stop()
@@ -72,7 +72,7 @@ func Example() {
 	// absent: true
 }
 
-// serve is an interface with a test bed of two slots, of which one is free, and a job.
+// serve starts a server with a test bed of two slots, of which one is free, and a job.
 func serve() (address string, stop func()) {
 	store := servertest.NewStore()
 	store.PutTestbed(wire.Testbed{Meta: wire.Meta{Namespace: "team", Name: "bed"}, Ready: true, Nodes: 1, Slots: []wire.Slot{

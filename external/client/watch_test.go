@@ -61,8 +61,8 @@ func ExampleClient_Watch() {
 	// DELETED team/job
 }
 
-// exampleServer serves a store that holds the job before anybody can watch: one put later may
-// come after the first View.
+// exampleServer serves a store that holds the job before a client can watch, because one added
+// later may come after the first View.
 func exampleServer(job wire.Job) (url string, _ *servertest.Store, end func()) {
 	store, callers := servertest.NewStore(), servertest.Callers()
 	store.PutJob(job)
@@ -77,7 +77,7 @@ func exampleServer(job wire.Job) (url string, _ *servertest.Store, end func()) {
 	return l.URL, store, func() { cancel(); <-ended; l.Close() }
 }
 
-// A refusal for good ends the sequence, as do the end of ctx and of the loop.
+// A permanent refusal ends the sequence, as do the end of ctx and of the loop.
 func TestWatchEnds(t *testing.T) {
 	b := servertest.Start(t, nil)
 	for name, c := range map[string]struct {
@@ -116,7 +116,7 @@ func TestWatchEnds(t *testing.T) {
 	cancel()
 }
 
-// A server that does not keep to the protocol is left and asked again; it brings nobody down.
+// After a protocol error the client reconnects, and never panics.
 func TestWatchOddServer(t *testing.T) {
 	const whole = `{"type":"SNAPSHOT","id":"1","cursor":"c"}`
 	for name, odd := range map[string]string{
@@ -182,7 +182,7 @@ func (r *replica) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// cut cuts its connections without a word.
+// cut closes its connections without a close frame.
 func (r *replica) cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,7 +192,7 @@ func (r *replica) cut() {
 	r.conns = nil
 }
 
-// kill ends it as a killed process ends.
+// kill ends it like a killed process.
 func (r *replica) kill() {
 	r.Close()
 	r.cut()
@@ -223,8 +223,8 @@ func startReplica(t *testing.T, store *servertest.Store, callers *servertest.Ide
 	return r
 }
 
-// TestWatchResumes cuts the client off, again and again, while objects change, and kills a
-// replica: the client hears of every object's last state once.
+// TestWatchResumes disconnects the client again and again while objects change, and kills a
+// replica: the client gets every object's last state once.
 func TestWatchResumes(t *testing.T) {
 	store, callers := servertest.NewStore(), servertest.Callers()
 	replicas := [2]*replica{startReplica(t, store, callers), startReplica(t, store, callers)}
@@ -254,7 +254,7 @@ func TestWatchResumes(t *testing.T) {
 		store.PutSlot("team", "bed", bed.Slots[round%20])
 	}
 	change(0)
-	// told is the version of each object as it was last told, by UID.
+	// told is the last reported version of each object, by UID.
 	told := map[string]string{}
 	current := map[testbed.Name]string{}
 	round := 0

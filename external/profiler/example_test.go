@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Two nodes of two slots each, and three jobs of which the first two get on well: these
-// share a node, and the third has half of the other.
+// There are two nodes of two slots each, and three jobs of which the first two run well together:
+// these share a node, and the third has half of the other.
 func ExamplePlace() {
 	first, second := 0, 1
 	slots := []wire.Slot{

@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// TestFill: empty slots go to the jobs best suited to those on the node, none to a job twice.
+// TestFill: empty slots go to the jobs best suited to those on the node, and no job gets two.
 func TestFill(t *testing.T) {
 	var m colocate.Matrix
 	for a, row := range map[string]colocate.Row{
@@ -55,7 +55,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestFillTwin: against a naive one, which tries every empty slot with every job.
+// TestFillTwin compares with a naive version, which tries every empty slot with every job.
 func TestFillTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {

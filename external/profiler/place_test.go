@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// nodes are slots, so many on each node, in the order of their index: position by position.
+// nodes returns slots, that many on each node, in the order of their index: position by position.
 func nodes(counts ...int) []wire.Slot {
 	var slots []wire.Slot
 	for position := range slices.Max(counts) {
@@ -78,8 +78,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// Whatever the nodes, the jobs of a pair have as many slots on each node, no other pair has
-// one of them unless all nodes are in use, and no slot is named twice by a pair.
+// On any nodes, the jobs of a pair have as many slots on each node, no other pair has one of these
+// nodes unless all are in use, and a pair names no slot twice.
 func TestPlaceSharesEvenly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

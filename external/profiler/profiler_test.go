@@ -23,17 +23,17 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// world carries schedulings out in a moment, as a cluster would in time: what a job takes
-// depends on who is on its nodes.
+// world runs schedulings at once, as a cluster would in time: a job's run time depends on the jobs
+// on its nodes.
 type world struct {
 	*testing.T
 	bench *servertest.Bench
-	// takes says how long a job takes beside another, "" if it is alone.
+	// takes returns how long a job takes beside another, "" if it is alone.
 	takes func(job, beside string) time.Duration
 
 	mu sync.Mutex
-	// end says how a job's run ends, Succeeded if it is nil; "" is never, skipped is that
-	// the job is left out and the scheduling completes.
+	// end returns how a job's run ends, Succeeded if end is nil; "" never ends, skipped leaves the
+	// job out while the scheduling completes.
 	end func(job string) string
 	ran []wire.Scheduling
 }
@@ -48,7 +48,7 @@ func never(string) string { return "" }
 
 const skipped = "skipped"
 
-// newWorld has jobs a, b, … in a namespace with two Testbeds, of one node and of three.
+// newWorld returns jobs a, b, … in a namespace with two Testbeds, of one node and of three.
 func newWorld(t *testing.T, jobs ...string) *world {
 	w := &world{T: t, bench: servertest.Start(t, func(c *server.Config) {
 		c.Limits.Rate, c.Limits.Burst = 1e6, 1e6 // several ask at once here, in no time
@@ -82,7 +82,7 @@ func ided(slots []wire.Slot) []wire.Slot {
 	return slots
 }
 
-// carryOut has the jobs of a scheduling run, each beside those on its nodes.
+// carryOut runs the jobs of a scheduling, each beside those on its nodes.
 func (w *world) carryOut(s wire.Scheduling) {
 	w.mu.Lock()
 	w.ran = append(w.ran, s)
@@ -126,7 +126,7 @@ func (w *world) carryOut(s wire.Scheduling) {
 	w.bench.Store.PutScheduling(s)
 }
 
-// beside is the job that shares the nodes of another.
+// beside returns the job that shares the nodes of another.
 func (w *world) beside(s wire.Scheduling, of wire.SlotJob) string {
 	on := map[string]bool{}
 	for _, ref := range of.Slots {
@@ -158,7 +158,7 @@ func (w *world) profiler(edit func(*profiler.Config)) *profiler.Profiler {
 	return p
 }
 
-// left are the schedulings that are still there.
+// left returns the schedulings that still exist.
 func (w *world) left() int {
 	w.Helper()
 	all, err := w.bench.Store.Schedulings(w.Context(), "team")
@@ -168,7 +168,7 @@ func (w *world) left() int {
 	return len(all)
 }
 
-// settle waits until the world has seen so many schedulings, and first for the first.
+// settle waits until the world has seen that many schedulings, and first for the first.
 func (w *world) settle(count int) {
 	for {
 		w.mu.Lock()
@@ -188,13 +188,13 @@ func (w *world) first() wire.Scheduling {
 	return w.ran[0]
 }
 
-// seconds makes up what a job takes beside another.
+// seconds returns made-up run times of a job beside another.
 func seconds(job, beside string) time.Duration {
 	return time.Duration(10*len(beside)+3*int(job[0]-'a')+7*int((beside + "a")[0]-'a')) * time.Second
 }
 
-// Each pair is tried as often as was asked, alone in the Testbed for it, and each of both
-// keeps what it took itself, beside what else is kept there.
+// Each pair is tried as often as configured, alone in its Testbed, and each job stores its own run
+// times beside its other data.
 func TestProfile(t *testing.T) {
 	w := newWorld(t, "a", "b", "c", "d")
 	w.takes = seconds
@@ -243,8 +243,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// A profiler goes on from what jobs keep, also in the thesis' form, and clears away what one
-// that was killed has left.
+// A profiler continues from the data of jobs, also in the thesis's form, and removes what a killed
+// one has left.
 func TestProfileGoesOn(t *testing.T) {
 	w := newWorld(t, "a", "b", "c")
 	kept := map[string]string{
@@ -269,7 +269,7 @@ func TestProfileGoesOn(t *testing.T) {
 	if w.left() != 0 {
 		t.Fatalf("%d schedulings left", w.left())
 	}
-	// As if it had not been deleted, of slots that are no longer the same.
+	// The data look as if they had not been deleted, but name slots that have changed.
 	left := w.ran[0]
 	left.Slots = &wire.SlotBased{Jobs: []wire.SlotJob{{Job: "team/a", Slots: []slot.Ref{{Index: 7}}}, {Job: "team/c", Slots: []slot.Ref{{Index: 8}}}}}
 	w.bench.Store.PutScheduling(left)
@@ -297,7 +297,7 @@ func TestProfileGoesOn(t *testing.T) {
 	}
 }
 
-// Several profilers lose nothing of one another's.
+// Several profilers keep each other's data.
 func TestProfilersTogether(t *testing.T) {
 	w := newWorld(t, "a", "b", "c")
 	w.bench.Store.PutTestbed(wire.Testbed{Meta: wire.Meta{Namespace: "team", Name: "other"}, Ready: true, Slots: ided(nodes(2))})
@@ -351,7 +351,7 @@ func TestPairThatFails(t *testing.T) {
 	}
 }
 
-// A run under an earlier scheduling, which had the same name, is none under this one.
+// A run under an earlier scheduling of the same name does not count under this one.
 func TestRunOfBefore(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	if err := w.profiler(nil).Profile(t.Context(), 1); err != nil {
@@ -367,8 +367,8 @@ func TestRunOfBefore(t *testing.T) {
 	}
 }
 
-// A plan runs on as many nodes as there are, and its makespan is from the first start to the
-// last end.
+// A plan runs on as many nodes as there are, and its makespan is from the first start to the last
+// end.
 func TestSchedule(t *testing.T) {
 	w := newWorld(t, "a", "b", "c", "d", "e", "f")
 	w.takes = func(job, _ string) time.Duration { return time.Duration(job[0]-'a'+1) * time.Second }
@@ -388,7 +388,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// What can't be carried out is said, and not waited for.
+// An impossible plan is an error, and is not waited for.
 func TestInfeasible(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.setEnd(never)

@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 )
 
-// stalled is a body that does not come.
+// stalled is a body that never arrives.
 type stalled struct {
 	begun sync.Once
 	read  func()
@@ -24,8 +24,8 @@ func (s *stalled) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// TestBodiesThatDoNotCome: a caller who sends none of its bodies keeps no more than 32
-// requests open, and nobody else out.
+// TestBodiesThatDoNotCome: a caller who sends none of its bodies keeps at most 32 requests open,
+// and blocks no other caller.
 func TestBodiesThatDoNotCome(t *testing.T) {
 	b := servertest.Start(t, unlimited)
 	b.Fill()

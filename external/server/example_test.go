@@ -13,8 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// A server of the interface on a store in memory, asked for the test beds of a namespace: by
-// a caller who may see them, and by one who may not.
+// A server with a store in memory gets a request for the test beds of a namespace from a caller who
+// may see them, and from one who may not.
 func Example() {
 	store := servertest.NewStore()
 	store.PutTestbed(wire.Testbed{Meta: wire.Meta{Namespace: "team", Name: "lab"}, Ready: true, Nodes: 1})

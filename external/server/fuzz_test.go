@@ -35,8 +35,8 @@ func unlimited(c *server.Config) {
 	c.Limits.Rate, c.Limits.Burst = 1e9, 1<<30
 }
 
-// posted: what is posted is created, and then the same once more is no conflict, or it is
-// refused, and then nothing is there.
+// posted checks that a posted scheduling is created, and a repetition is no conflict, or that it is
+// refused and not created.
 func posted(t *testing.T, b *servertest.Bench, path string, fresh int, body []byte) {
 	t.Helper()
 	first := sent(b, http.MethodPost, path, "application/json", body)
@@ -96,7 +96,7 @@ func FuzzSeedScheduling(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { posted(t, b, "/external/schedulings", http.StatusOK, body) })
 }
 
-// FuzzSeedJob: what is put is there, or nothing has changed.
+// FuzzSeedJob: a PUT is stored, or nothing has changed.
 func FuzzSeedJob(f *testing.F) {
 	for _, seed := range []string{
 		`{"name": "job-a", "state": "ReadyState", "externalScheduler": {"profiler": [{"a": "24 (16)"}]}, "scheduledEvents": []}`,
@@ -123,7 +123,7 @@ func FuzzSeedJob(f *testing.F) {
 	})
 }
 
-// FuzzMergePatch: the server merges as a naive twin does.
+// FuzzMergePatch: the server merges like a naive version.
 func FuzzMergePatch(f *testing.F) {
 	for _, c := range mergeCases {
 		f.Add([]byte(c.target), []byte(c.patch))
@@ -171,7 +171,7 @@ func FuzzMergePatch(f *testing.F) {
 	})
 }
 
-// merge is the pseudocode of RFC 7386, 2, word for word.
+// merge is the pseudocode of RFC 7386, section 2.
 func merge(target, patch any) any {
 	changes, ok := patch.(map[string]any)
 	if !ok {
@@ -191,7 +191,7 @@ func merge(target, patch any) any {
 	return object
 }
 
-// mergeCases are those of RFC 7386, appendix A, of which the result is an object.
+// mergeCases are those of RFC 7386, appendix A, whose result is an object.
 var mergeCases = []struct{ target, patch, want string }{
 	{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
 	{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
@@ -216,7 +216,7 @@ func TestMergePatch(t *testing.T) {
 			t.Errorf("%s into %s: %s, want %s", c.patch, c.target, job.External, c.want)
 		}
 	}
-	// The bound is on what is kept, not on the patch.
+	// The limit applies to the stored data, not to the patch.
 	long := []byte(`{"a": "` + strings.Repeat("x", 40<<10) + `"}`)
 	sent(b, http.MethodPut, path, "application/json", long)
 	before, _ := b.Store.Job(t.Context(), "team", "job-a")
@@ -231,8 +231,8 @@ func TestMergePatch(t *testing.T) {
 	}
 }
 
-// FuzzContinue: whatever is said as continue, the page is what comes behind some name, or
-// it is refused.
+// FuzzContinue: for any continue, the page has the objects after some name, or the request is
+// refused.
 func FuzzContinue(f *testing.F) {
 	b := servertest.Start(f, unlimited)
 	b.Fill()

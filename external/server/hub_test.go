@@ -34,7 +34,7 @@ func subscribe(t *testing.T, h *hub, cursor string, kinds ...wire.Kind) *feed {
 	return s
 }
 
-// read reads all there is, a line a message, and returns the last cursor, too.
+// read reads everything available, a line a message, and also returns the last cursor.
 func read(t *testing.T, s *feed) (lines []string, cursor string) {
 	t.Helper()
 	name := func(o wire.Object) string {
@@ -69,8 +69,8 @@ func expect(t *testing.T, s *feed, want ...string) string {
 	return cursor
 }
 
-// A cursor is good at the hub that gave it, as long as that remembers all changes since; at any
-// other the client begins anew.
+// A cursor is valid at the hub that issued it, as long as that remembers all changes since; at any
+// other the client restarts.
 func TestCursorIsGood(t *testing.T) {
 	one, other := newHub(4), newHub(4)
 	for _, h := range []*hub{one, other} {
@@ -88,7 +88,7 @@ func TestCursorIsGood(t *testing.T) {
 	expect(t, subscribe(t, one, next, wire.Jobs), "EVENTS DELETED a@5", "BOOKMARK")
 }
 
-// Who reads too slowly begins anew, in the middle of a subscription, too.
+// A client that reads too slowly restarts, also in the middle of a subscription.
 func TestTooSlow(t *testing.T) {
 	h := newHub(4)
 	h.markSynced()
@@ -102,7 +102,7 @@ func TestTooSlow(t *testing.T) {
 	expect(t, s, "EVENTS DELETED j0@1")
 }
 
-// What is gone is remembered up to 16 MiB of it, whatever the number of changes.
+// Deleted objects are remembered up to 16 MiB, whatever the number of changes.
 func TestGoneIsBounded(t *testing.T) {
 	h := newHub(1000)
 	h.markSynced()
@@ -126,8 +126,8 @@ func TestGoneIsBounded(t *testing.T) {
 	}
 }
 
-// What is taken at once is told by pages, and the cursor of all but the last is from before them:
-// who resumes there misses nothing.
+// Changes of one moment are sent in pages, and the cursor of all but the last is from before them:
+// a client that resumes there misses nothing.
 func TestPagesKeepThePlace(t *testing.T) {
 	h := newHub(10_000)
 	h.markSynced()
@@ -160,7 +160,7 @@ func TestPagesKeepThePlace(t *testing.T) {
 	}
 }
 
-// Who begins with what changes from now on is told nothing of what was, and no less of what is.
+// A client that begins with future changes gets no earlier ones, and all later ones.
 func TestFromNowOn(t *testing.T) {
 	h := newHub(100)
 	apply(t, h, wire.Added, jobAt("old", "1"))
@@ -177,7 +177,7 @@ func TestFromNowOn(t *testing.T) {
 	}
 }
 
-// To begin now costs the same however many slots there are.
+// Beginning now costs the same however many slots there are.
 func TestFromNowOnEncodesNothing(t *testing.T) {
 	bed := wire.TestbedSlots{Meta: wire.Meta{Name: "bed", UID: "u"}}
 	for i := range 5000 {
@@ -196,7 +196,7 @@ func TestFromNowOnEncodesNothing(t *testing.T) {
 	}
 }
 
-// What is no news is told to nobody.
+// An unchanged object is not sent.
 func TestNews(t *testing.T) {
 	h := newHub(100)
 	h.markSynced()
@@ -205,7 +205,7 @@ func TestNews(t *testing.T) {
 		object wire.Resource
 		news   bool
 	}{
-		{wire.Deleted, jobAt("a", "1"), false}, // nobody knows it
+		{wire.Deleted, jobAt("a", "1"), false}, // unknown to every client
 		{wire.Added, jobAt("a", "1"), true},
 		{wire.Added, jobAt("a", "1"), false},
 		{wire.Modified, jobAt("a", "2"), true},

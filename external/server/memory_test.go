@@ -13,8 +13,8 @@ import (
 // mebibyte is the longest body by default.
 const mebibyte = 1 << 20
 
-// shapes are bodies of a mebibyte that are large once they are read, or tempt a server to
-// quadratic work. Each is a JSON object where it is closed.
+// shapes are bodies of a mebibyte that are large once they are parsed, or tempt a server to
+// quadratic work. Each is a JSON object once it is closed.
 func shapes() map[string]string {
 	fill := func(head, one, tail string) string {
 		return head + strings.Repeat(one, (mebibyte-len(head)-len(tail))/len(one)) + tail
@@ -79,8 +79,8 @@ func shapes() map[string]string {
 	}
 }
 
-// TestABodyCostsLittleMemory: whatever a mebibyte says, reading it and answering takes less
-// than 64 MiB, all garbage included.
+// TestABodyCostsLittleMemory: parsing and answering any body of a mebibyte takes less than 64 MiB,
+// garbage included.
 func TestABodyCostsLittleMemory(t *testing.T) {
 	const most = 64 << 20
 	requests := []struct{ method, path, mediaType string }{

@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 )
 
-// Each metric is shown as cmd/deploy/observe/metrics.json has it.
+// Each metric is exported as in cmd/deploy/observe/metrics.json.
 func TestMetricsAreDocumented(t *testing.T) {
 	type metric struct {
 		Type   string   `json:"type"`
@@ -39,7 +39,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	_ = answer.Body.Close()
 	shown := map[string]metric{}
-	for len(shown) < 3 { // what is counted is, after those who follow have heard of it
+	for len(shown) < 3 { // counts change after the subscribers were notified
 		families, err := registry.Gather()
 		if err != nil {
 			t.Fatal(err)

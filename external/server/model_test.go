@@ -18,7 +18,7 @@ import (
 
 var steps = flag.Int("steps", 60_000, "steps of the model test")
 
-// change is a change of the world.
+// change is one change of the world.
 type change struct {
 	Type            string
 	Kind            wire.Kind
@@ -27,8 +27,8 @@ type change struct {
 	Object          wire.Resource // nil of pods
 }
 
-// world is the naive twin: all that ever happened, in one order, as a store's log has it. It
-// is a stream a kind, and two of which slots are made: beds and pods.
+// world is the naive version: all changes in one order, like a store's log. It has a stream for
+// each kind, and two from which slots are made: beds and pods.
 type world struct {
 	random  *rand.Rand
 	version int
@@ -101,18 +101,18 @@ func (w *world) step() {
 	w.streams[i] = append(w.streams[i], c)
 }
 
-// replica is a hub that has heard some of each stream.
+// replica is a hub that has received a part of each stream.
 type replica struct {
 	w     *world
 	hub   *hub
 	heard [4]int // of streams
-	// newest is of each bed the newest version that its slots had.
+	// newest has the newest version of each bed's slots.
 	newest map[string]int
 	beds   map[string]change
 	pods   map[string]change
 }
 
-// newReplica lists what the world's streams have made up to now.
+// newReplica lists the present state of the world's streams.
 func newReplica(t *testing.T, w *world, remembered int) *replica {
 	r := &replica{w: w, hub: newHub(remembered), beds: map[string]change{}, pods: map[string]change{}, newest: map[string]int{}}
 	for i := range streamKinds {
@@ -153,13 +153,13 @@ func (r *replica) apply(t *testing.T, c change) {
 
 func (r *replica) slots(t *testing.T, op, name string) {
 	slots := slotsOf(r.beds[name], r.pods)
-	// What is heard late leaves the version as it is.
+	// A late change leaves the version unchanged.
 	r.newest[slots.UID] = max(r.newest[slots.UID], number(slots.ResourceVersion))
 	slots.ResourceVersion = strconv.Itoa(r.newest[slots.UID])
 	r.apply(t, change{Type: op, Object: slots})
 }
 
-// slotsOf joins a bed, which says how many slots there are, and pods, as heard so far.
+// slotsOf joins a bed, which has the number of slots, and the pods received so far.
 func slotsOf(bed change, pods map[string]change) wire.TestbedSlots {
 	version := number(bed.Object.(wire.Testbed).ResourceVersion)
 	all := wire.TestbedSlots{
@@ -176,7 +176,7 @@ func slotsOf(bed change, pods map[string]change) wire.TestbedSlots {
 	return all
 }
 
-// hear takes in the next of a stream, if there is one.
+// hear takes the next change of a stream, if there is one.
 func (r *replica) hear(t *testing.T, stream int) bool {
 	if r.heard[stream] == len(r.w.streams[stream]) {
 		return false
@@ -202,7 +202,7 @@ func (r *replica) hear(t *testing.T, stream int) bool {
 	return true
 }
 
-// client is what a client knows, and how it got to.
+// client is a client's knowledge, and how it got there.
 type client struct {
 	id         int
 	kinds      []wire.Kind
@@ -250,7 +250,7 @@ func (c *client) take(t *testing.T, kind wire.Kind, raw json.RawMessage) (string
 	return fmt.Sprint(kind, "/", s.Name, "/", s.UID), followed{meta: s.Meta, slots: s, kind: kind}
 }
 
-// read takes a message in; it says whether there was one.
+// read takes a message, and reports whether there was one.
 func (c *client) read(t *testing.T) bool {
 	m, ok := c.sub.next()
 	if !ok {
@@ -323,7 +323,7 @@ func number(version string) int {
 	return v
 }
 
-// check holds what the client knows against the world as it is.
+// check compares the client's knowledge with the world's present state.
 func (c *client) check(t *testing.T) {
 	t.Helper()
 	want, got := map[string]string{}, map[string]string{}
@@ -354,9 +354,9 @@ func (c *client) check(t *testing.T) {
 	}
 }
 
-// Clients of two replicas that hear the same at different times, which read as slowly as
-// they like and go from one to the other whenever they like, know in the end what there is.
-// Between two resets they are told nothing twice, backwards, or of what they did not know.
+// Clients of two replicas that receive the same changes at different times, and that read slowly
+// and switch replicas at random, end with the present state. Between two resets nothing is sent to
+// them twice, backwards, or about objects that they do not know.
 func TestModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		remembered int

@@ -22,7 +22,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 )
 
-// description is /openapi.json as this test reads it.
+// description is the part of /openapi.json that this test reads.
 type description struct {
 	Paths      map[string]map[string]described
 	Components struct{ Schemas map[string]any }
@@ -35,7 +35,7 @@ type described struct {
 	}
 }
 
-// watches says that the row is no request and answer.
+// watches reports whether the row is not a plain request and answer.
 func (d described) watches() bool { _, ok := d.Responses["101"]; return ok }
 
 func describe(t *testing.T, b *servertest.Bench) description {
@@ -48,7 +48,7 @@ func describe(t *testing.T, b *servertest.Bench) description {
 	return d
 }
 
-// ask makes a request to the bench.
+// ask sends a request to the bench.
 func ask(t *testing.T, b *servertest.Bench, method, path, token, body string, header http.Header) (int, http.Header, []byte) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), method, b.URL+path, strings.NewReader(body))
@@ -78,8 +78,7 @@ func ask(t *testing.T, b *servertest.Bench, method, path, token, body string, he
 	return response.StatusCode, response.Header, data
 }
 
-// operation finds the row of a request, by its method and the path of which the elements
-// in braces are anything.
+// operation finds the row of a request by its method and path; elements in braces match anything.
 func (d description) operation(method, path string) (pattern string, _ described, ok bool) {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -95,7 +94,7 @@ func (d description) operation(method, path string) (pattern string, _ described
 	return "", described{}, false
 }
 
-// check says why an answer is not as described.
+// check returns why an answer differs from its description.
 func (d description) check(op described, status int, header http.Header, body []byte) error {
 	response, ok := op.Responses[strconv.Itoa(status)]
 	if !ok {
@@ -122,8 +121,8 @@ func (d description) check(op described, status int, header http.Header, body []
 	return nil
 }
 
-// valid says why a value is not of the schema. It is stricter than JSON Schema: a field
-// that is not described is an error.
+// valid returns why a value does not match the schema. It is stricter than JSON Schema: an
+// undescribed field is an error.
 func (d description) valid(schema, v any) error {
 	s := schema.(map[string]any)
 	if ref, ok := s["$ref"].(string); ok {
@@ -210,7 +209,7 @@ func (d description) validObject(s, o map[string]any) error {
 	return nil
 }
 
-// TestDescribedAnswers: whatever the contract has the server answer is as described.
+// TestDescribedAnswers: every answer of the contract test is as described.
 func TestDescribedAnswers(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) { c.SeedPaths, c.DefaultNamespace = true, "team" })
 	target := b.Fill()
@@ -242,7 +241,7 @@ func TestDescribedAnswers(t *testing.T) {
 	}
 }
 
-// moody judges tokens by Identities, and has two more by which it fails.
+// moody reviews tokens by Identities, and has two more that make it fail.
 type moody struct{ *servertest.Identities }
 
 const unjudged, faulty = "token-unjudged", "token-faulty"
@@ -257,8 +256,8 @@ func (m moody) Authenticate(ctx context.Context, token string) (server.Caller, e
 	return m.Identities.Authenticate(ctx, token)
 }
 
-// TestDescribedRefusals: each status that is described for a row can come about, and is as
-// described; nothing is written by a refusal.
+// TestDescribedRefusals: each described status of a row can occur, and is as described; a refusal
+// writes nothing.
 func TestDescribedRefusals(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) {
 		c.Authenticator, c.Hosts = moody{c.Authenticator.(*servertest.Identities)}, []string{"external.example"}
@@ -323,7 +322,7 @@ type asked struct {
 	header            http.Header
 }
 
-// refusal is a request of the row that comes to the status.
+// refusal returns a request of the row that gets the status.
 func refusal(pattern, method string, status int) asked {
 	names := map[string]string{"testbeds": "bed", "jobs": "job-a", "schedulings": "kept"}
 	r := asked{token: servertest.Admin, header: http.Header{}}
@@ -392,8 +391,7 @@ func refusal(pattern, method string, status int) asked {
 	return r
 }
 
-// TestSuccesses: each status of success that is described is seen; the contract sees all
-// others.
+// TestSuccesses: each described status of success occurs; the contract test covers all others.
 func TestSuccesses(t *testing.T) {
 	b := servertest.Start(t, nil)
 	b.Fill()

@@ -26,7 +26,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// A configuration that cannot be is refused by the field's name.
+// An invalid configuration is refused with the field's name.
 func TestConfigRefused(t *testing.T) {
 	good := func() server.Config {
 		return server.Config{Store: servertest.NewStore(), Authenticator: servertest.Callers(), Authorizer: servertest.Callers()}
@@ -62,7 +62,7 @@ func TestConfigRefused(t *testing.T) {
 	}
 }
 
-// faults is a Store that fails in a way of its own for some jobs.
+// faults is a Store that fails in a different way for some jobs.
 type faults struct{ *servertest.Store }
 
 func (f faults) Job(ctx context.Context, namespace, name string) (wire.Job, error) {
@@ -80,8 +80,8 @@ func (f faults) Job(ctx context.Context, namespace, name string) (wire.Job, erro
 	return f.Store.Job(ctx, namespace, name)
 }
 
-// A fault of the server is an answer of status 500 that tells nothing, and is logged and
-// counted; the server goes on.
+// A fault of the server is an answer of status 500 without details, and is logged and counted; the
+// server continues.
 func TestFaults(t *testing.T) {
 	var log bytes.Buffer
 	registry := prometheus.NewRegistry()
@@ -130,8 +130,8 @@ func counted(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return by
 }
 
-// A handler that panics in the middle of an answer cuts the connection: nobody takes what
-// has come for the whole.
+// A handler that panics in the middle of an answer closes the connection, so that no client takes
+// the part for the whole.
 func TestPanicInTheMiddle(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	b := servertest.Start(t, func(c *server.Config) {
@@ -180,7 +180,7 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// Each caller has limits of its own.
+// Each caller has its own limits.
 func TestRate(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) { c.Limits.Rate, c.Limits.Burst = .001, 3 })
 	var statuses []int
@@ -199,7 +199,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// Until everything has been read nothing is answered that needs it, and nothing written.
+// Until the caches are filled, requests that need them are refused, and nothing is written.
 func TestUnsynced(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) { c.SeedPaths, c.DefaultNamespace = true, "team" })
 	b.Fill()
@@ -233,7 +233,7 @@ func TestUnsynced(t *testing.T) {
 	}
 }
 
-// By which names and from which pages a server may be asked.
+// Requests are accepted only under the server's names and from its own pages.
 func TestSources(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) {
 		c.Hosts = []string{"External.Example"}
@@ -269,7 +269,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// No answer may be framed, sniffed, kept by a proxy or read by a page from elsewhere.
+// No answer may be framed, sniffed, cached by a proxy or read by a page of another origin.
 func TestHeaders(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) {
 		c.UI = func(http.Handler) http.Handler { return http.NotFoundHandler() }
@@ -302,7 +302,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// A page's server asks the interface in the name of the page's session.
+// A page's handler calls the interface with the page's session.
 func TestUIAsksInProcess(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) {
 		c.UI = func(api http.Handler) http.Handler {
@@ -324,7 +324,7 @@ func TestUIAsksInProcess(t *testing.T) {
 	}
 }
 
-// A session is one on every replica, and ends with its token.
+// A session is valid on every replica, and ends with its token.
 func TestSessionOnAnotherReplica(t *testing.T) {
 	one := servertest.Start(t, nil)
 	two := servertest.Start(t, nil)
@@ -351,7 +351,7 @@ func TestSessionOnAnotherReplica(t *testing.T) {
 	}
 }
 
-// What is there is shown to who may see it alone, be it to who sends the same.
+// An existing object is shown only to callers who may see it, even if they send the same one.
 func TestCreateTellsNothing(t *testing.T) {
 	b := servertest.Start(t, nil)
 	b.Fill()
@@ -364,7 +364,7 @@ func TestCreateTellsNothing(t *testing.T) {
 			t.Errorf("%d: %d, want %d: %s", i, status, want, body)
 		}
 	}
-	// Of one that is deleted the same is another one.
+	// The same request for a deleted one makes another object.
 	o, _ := b.Store.Scheduling(t.Context(), "team", "s")
 	o.Deleting = true
 	b.Store.PutScheduling(o)
@@ -373,8 +373,8 @@ func TestCreateTellsNothing(t *testing.T) {
 	}
 }
 
-// Many at once: each writes once, and every answer is one that may be. The race detector
-// looks at it, too.
+// Concurrent writes succeed once each, and every answer is a valid one. The race detector checks
+// it, too.
 func TestConcurrentWriters(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) { c.Limits.Rate, c.Limits.Burst = 1e6, 1_000_000 })
 	b.Fill()
@@ -385,8 +385,8 @@ func TestConcurrentWriters(t *testing.T) {
 		wg.Go(func() {
 			status, _, _ := ask(t, b, "POST", "/external/v1/namespaces/team/schedulings", servertest.Admin, `{"name": "s", "testbed": "bed", "queue": ["job-a"]}`, nil)
 			created <- status
-			// Each adds a member of its own: a merge loses none.
-			for { // until nobody else has written meanwhile
+			// Each adds its own member: a merge loses none.
+			for { // until no other client has written meanwhile
 				_, header, _ := ask(t, b, "GET", "/external/v1/namespaces/team/jobs/job-a", servertest.Admin, "", nil)
 				status, _, _ := ask(t, b, "PATCH", "/external/v1/namespaces/team/jobs/job-a/external", servertest.Admin, fmt.Sprintf(`{"w%d": %d}`, i, i),
 					http.Header{"Content-Type": {"application/merge-patch+json"}, "If-Match": {header.Get("ETag")}})

@@ -42,9 +42,9 @@ func connectStomp(t *testing.T, b *servertest.Bench, options ...func(*stomp.Conn
 	return conn
 }
 
-// unsubscribe waits for the receipt, at which the client closes the subscription's channel.
-// That Unsubscribe returns is no such sign: it looks and then waits without a lock, so that it
-// may miss the receipt and end by its time-out.
+// unsubscribe waits for the receipt, at which the client closes the subscription's channel. The
+// return of Unsubscribe is no such sign: it checks and then waits without a lock, so that it may
+// miss the receipt and time out.
 func unsubscribe(s *stomp.Subscription) {
 	done := make(chan struct{})
 	go func() {
@@ -99,7 +99,7 @@ func TestStomp(t *testing.T) {
 	}
 }
 
-// raw is a client that says what it likes.
+// raw is a client that can send anything.
 type raw struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -112,7 +112,7 @@ func (r *raw) say(text string) {
 	}
 }
 
-// next is the next message, or how the connection was closed.
+// next returns the next message, or how the connection was closed.
 func (r *raw) next() (string, websocket.StatusCode) {
 	_, data, err := r.conn.Read(r.t.Context())
 	return string(data), websocket.CloseStatus(err)
@@ -182,7 +182,7 @@ func TestStompRefuses(t *testing.T) {
 	}
 }
 
-// Both sides say something as often as was agreed, or are taken for gone.
+// Both sides send heart-beats as agreed, or the connection is closed.
 func TestStompHeartBeats(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) {
 		c.SeedPaths = true
@@ -222,7 +222,7 @@ func TestStompHeartBeats(t *testing.T) {
 	if _, code := silent.next(); code != wire.CloseUnauthorized {
 		t.Errorf("who says nothing: closed with %d", code)
 	}
-	// Heart-beats of who has not connected put nothing off.
+	// Heart-beats of an unconnected client extend no deadline.
 	beating := dialStomp(t, late, nil)
 	ended := make(chan struct{})
 	go func() {
@@ -237,8 +237,8 @@ func TestStompHeartBeats(t *testing.T) {
 	<-ended
 }
 
-// TestStompStrangersOfOneAddress: those who have not said who they are leave room for others
-// that come from elsewhere, and for who has.
+// TestStompStrangersOfOneAddress: unauthenticated clients of one address leave room for other
+// addresses and for authenticated ones.
 func TestStompStrangersOfOneAddress(t *testing.T) {
 	b := servertest.Start(t, seedPaths)
 	var last *raw
@@ -255,8 +255,8 @@ func TestStompStrangersOfOneAddress(t *testing.T) {
 	}
 }
 
-// TestStompJS has the browsers' own library as the client: it needs node, and the package
-// @stomp/stompjs 7.5.0 where STOMPJS says.
+// TestStompJS uses the browsers' own library as the client: it needs node, and the package
+// @stomp/stompjs 7.5.0 in the directory STOMPJS.
 func TestStompJS(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -335,7 +335,7 @@ client.activate();
 	}
 }
 
-// What is taken for frames is what was meant: written anew it is the same.
+// Parsed frames are the same after encoding and parsing again.
 func FuzzFrame(f *testing.F) {
 	for _, seed := range []string{
 		"CONNECT\naccept-version:1.0,1.1,1.2\nheart-beat:10,10\n\n\x00", "\n", "\r\n\r\n", "",

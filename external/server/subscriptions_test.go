@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// TestTurns: a subscription that always has more to tell holds up no other.
+// TestTurns: a subscription that always has more to send delays no other.
 func TestTurns(t *testing.T) {
 	h := newHub(100)
 	h.markSynced()

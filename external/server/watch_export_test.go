@@ -1,9 +1,9 @@
 package server
 
-// ParseRequest is for fuzzing.
+// ParseRequest is exported for fuzzing.
 var ParseRequest = parseRequest
 
-// ParseFrames and EncodeFrame are for fuzzing.
+// ParseFrames and EncodeFrame are exported for fuzzing.
 var (
 	ParseFrames = parseFrames
 	EncodeFrame = encodeFrame

@@ -22,7 +22,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// watcher is a client of the watch, as near to the wire as can be.
+// watcher is a client of the watch, as near to the wire as possible.
 type watcher struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -64,7 +64,7 @@ func (w *watcher) ask(r wire.Request) {
 	w.say(string(data))
 }
 
-// next is the next message but bookmarks, and with their cursor.
+// next returns the next message except bookmarks, whose cursor it keeps.
 func (w *watcher) next() wire.Message {
 	w.t.Helper()
 	for {
@@ -87,7 +87,7 @@ func (w *watcher) any() wire.Message {
 	return m
 }
 
-// closed is the code with which the server closes.
+// closed returns the code with which the server closes.
 func (w *watcher) closed() websocket.StatusCode {
 	for {
 		if _, _, err := w.conn.Read(w.t.Context()); err != nil {
@@ -96,7 +96,7 @@ func (w *watcher) closed() websocket.StatusCode {
 	}
 }
 
-// brief is a message in a line: its objects' kinds and names, its events with their types.
+// brief formats a message as a line: its objects' kinds and names, its events with their types.
 func brief(m wire.Message) string {
 	words := []string{m.Type}
 	if m.ID != "" {
@@ -143,7 +143,7 @@ func inState(j wire.Job, state string) wire.Job {
 	return j
 }
 
-// filled has the Store filled before it is followed: later, a snapshot may come first.
+// filled fills the Store before it is followed; otherwise a snapshot may come first.
 func filled(fill func(*servertest.Store)) func(*server.Config) {
 	return func(c *server.Config) { fill(c.Store.(*servertest.Store)) }
 }
@@ -185,7 +185,7 @@ func TestWatch(t *testing.T) {
 	other.expect("SNAPSHOT e jobs a/one")
 }
 
-// Slots are told as a whole first, then by what has changed.
+// Slots are sent as a whole first, then as changes.
 func TestWatchSlots(t *testing.T) {
 	bed := wire.Testbed{Meta: wire.Meta{Namespace: "a", Name: "bed"}, Nodes: 1}
 	for i := range 8 {
@@ -221,14 +221,14 @@ func TestWatchSlots(t *testing.T) {
 	b.Store.PutSlot("a", "bed", wire.Slot{ID: "node/8", Index: 8, Node: "node", Position: 8})
 	other := watch(t, b, servertest.Viewer)
 	other.ask(wire.Request{Op: wire.OpSubscribe, ID: "s", Kinds: []wire.Kind{wire.Slots}, Cursor: m.Cursor})
-	// The slot comes as a whole or as a change, by whether the hub had it before the cursor came.
+	// The slot comes as a whole or as a change, depending on whether the hub had it before the
+	// cursor.
 	if s := decode(other.expect("EVENTS s MODIFIED slots a/bed").Events[0].Object); len(whole.Apply(s).Slots) != 9 {
 		t.Errorf("by a cursor: %+v", s)
 	}
 }
 
-// Pages of a snapshot are of 500 objects; what the overview's cursor brings is what has
-// changed since.
+// A page of a snapshot has 500 objects; from the overview's cursor come the changes since.
 func TestWatchPages(t *testing.T) {
 	b := servertest.Start(t, filled(func(s *servertest.Store) {
 		for i := range 1001 {
@@ -364,7 +364,7 @@ func TestWatchRefuses(t *testing.T) {
 func TestWatchLimits(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) {
 		c.Limits.Connections, c.Limits.CallerConnections, c.Limits.Subscriptions = 3, 2, 2
-		c.Limits.Rate, c.Limits.Burst = 1e6, 1e6 // who asks for room asks often
+		c.Limits.Rate, c.Limits.Burst = 1e6, 1e6 // a client retries often
 	})
 	one := watch(t, b, servertest.Viewer)
 	for i, want := range []string{"SNAPSHOT 0", "SNAPSHOT 1", "ERROR 2 429"} {
@@ -375,12 +375,12 @@ func TestWatchLimits(t *testing.T) {
 	if code := watch(t, b, servertest.Viewer).closed(); code != wire.CloseTooMany {
 		t.Errorf("the caller's third is closed with %d", code)
 	}
-	// What was turned away may count a moment longer.
+	// A refused connection may count a moment longer.
 	defer once(t, b, servertest.Admin).CloseNow()
 	if code := watch(t, b, servertest.Team).closed(); code != wire.CloseTooMany {
 		t.Errorf("one too many is closed with %d", code)
 	}
-	// Who leaves makes room.
+	// A client that leaves makes room.
 	one.conn.Close(websocket.StatusNormalClosure, "")
 	once(t, b, servertest.Team).CloseNow()
 }
@@ -405,7 +405,7 @@ func once(t *testing.T, b *servertest.Bench, token string) *websocket.Conn {
 	}
 }
 
-// short intervals, so that tests need not wait.
+// short has short intervals, so that tests need not wait.
 func short(c *server.Config) {
 	c.Watch = server.WatchConfig{Bookmark: 20 * time.Millisecond, Ping: 10 * time.Millisecond, Recheck: 10 * time.Millisecond}
 }
@@ -449,7 +449,7 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// A token's end is kept in mind, not only found when it is asked after again.
+// A token's end closes the connection without another review.
 func TestWatchTokenEnds(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) { c.Watch.Recheck = time.Hour })
 	for life := time.Second; ; life *= 2 { // a slow machine may take longer to connect
@@ -469,7 +469,7 @@ func TestWatchTokenEnds(t *testing.T) {
 	}
 }
 
-// A client that does not read is sent away; what it has not read costs no more than there
+// A client that does not read is disconnected; its unread messages take no more memory than there
 // are objects.
 func TestWatchSlowReader(t *testing.T) {
 	registry := prometheus.NewRegistry()
@@ -484,7 +484,7 @@ func TestWatchSlowReader(t *testing.T) {
 	quick.expect("SNAPSHOT 1")
 	b.Store.PutJob(job("a", "x"))
 	quick.expect("EVENTS 1 ADDED jobs a/x") // it answers pings as it reads
-	// quick goes on reading while slow does not, until that is gone.
+	// quick continues to read while slow does not, until slow is disconnected.
 	for i := 0; metrics(t, registry)["spazio_testbed_watchers"] == 2; i++ {
 		b.Store.PutJob(inState(job("a", "x"), fmt.Sprint(i)))
 		quick.expect("EVENTS 1 MODIFIED jobs a/x")
@@ -494,7 +494,7 @@ func TestWatchSlowReader(t *testing.T) {
 	}
 }
 
-// The end of the server is told to clients, and waits for them to be gone.
+// The server announces its end to clients, and waits until they have left.
 func TestWatchServerEnds(t *testing.T) {
 	store, identities := servertest.NewStore(), servertest.Callers()
 	registry := prometheus.NewRegistry()
@@ -514,7 +514,7 @@ func TestWatchServerEnds(t *testing.T) {
 	store.PutJob(job("a", "x"))
 	w.expect("EVENTS 1 ADDED jobs a/x")
 	got := metrics(t, registry)
-	for got["spazio_testbed_events_total new"] == 0 { // counted once all who follow have been woken
+	for got["spazio_testbed_events_total new"] == 0 { // counted once all subscribers were woken
 		time.Sleep(time.Millisecond)
 		got = metrics(t, registry)
 	}
@@ -574,7 +574,7 @@ func metrics(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return values
 }
 
-// What is not a request is refused by a problem, and what is, is taken as it is written.
+// An invalid request is refused with a problem, and a valid one is parsed as written.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{
 		`{"op":"subscribe","id":"a","kinds":["testbeds","slots","jobs","schedulings"],"namespace":"x","names":["y"],"cursor":"AQ"}`,

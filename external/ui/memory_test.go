@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 )
 
-// TestAFormCostsLittleMemory: whatever a form of a mebibyte says, and whoever sends it, the
-// answer takes less than 64 MiB.
+// TestAFormCostsLittleMemory: the answer to any form of a mebibyte from any sender takes less than
+// 64 MiB.
 func TestAFormCostsLittleMemory(t *testing.T) {
 	const longest, most = 1 << 20, 64 << 20
 	b := site(t)
@@ -52,7 +52,7 @@ func TestAFormCostsLittleMemory(t *testing.T) {
 			if len(body) > 3*longest {
 				t.Fatalf("%s: %d bytes", name, len(body))
 			}
-			// What others of the process allocate meanwhile is not the form's, so the least counts.
+			// Other allocations of the process are not the form's, so the least value counts.
 			took, code, length := uint64(math.MaxUint64), 0, 0
 			for range 3 {
 				r := httptest.NewRequest(http.MethodPost, "/ui/"+c.path, strings.NewReader(body))

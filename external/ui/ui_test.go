@@ -64,7 +64,7 @@ func site(t *testing.T, edits ...func(*server.Config)) *servertest.Bench {
 	return b
 }
 
-// stale is a Store whose Testbeds' counts are of another time than their slots.
+// stale is a Store whose Testbeds' counts are older than their slots.
 type stale struct{ server.Store }
 
 func (s stale) Testbed(ctx context.Context, namespace, name string) (wire.Testbed, error) {
@@ -81,7 +81,7 @@ func (s stale) Testbeds(ctx context.Context, namespace string) ([]wire.Testbed, 
 	return all, err
 }
 
-// What is counted beside slots are these, on the pages and in what programs read.
+// Pages and programs count the slots that they show.
 func TestCountsAreOfTheSlotsBeside(t *testing.T) {
 	b := site(t, func(c *server.Config) { c.Store = stale{c.Store} })
 	v := visit(t, b, servertest.Viewer)
@@ -94,8 +94,8 @@ func TestCountsAreOfTheSlotsBeside(t *testing.T) {
 	v.do(r, 200).wants(t, `"slots":4`, `"free":3`, `"occupied":1`)
 }
 
-// visit is a visitor with the token's session, got by the login form; an empty token is
-// somebody without.
+// visit returns a visitor with the token's session from the login form; an empty token gives no
+// session.
 func visit(t *testing.T, b *servertest.Bench, token string) *visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -156,8 +156,8 @@ func (v *visitor) post(path string, form url.Values, status int) answer {
 	return v.do(r, status)
 }
 
-// wants fails the test unless the page has each text, or has none of those that begin with
-// an exclamation mark.
+// wants fails the test unless the page has each text, and none of those that begin with an
+// exclamation mark.
 func (a answer) wants(t *testing.T, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -168,7 +168,7 @@ func (a answer) wants(t *testing.T, texts ...string) {
 	}
 }
 
-// words are the texts of the elements that a pattern's group finds, without tags.
+// words returns the texts of the elements that a pattern's group finds, without tags.
 func (a answer) words(pattern string) []string {
 	var all []string
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(a.body, -1) {
@@ -185,7 +185,7 @@ func TestOverview(t *testing.T) {
 	p := v.get("", 200)
 	p.wants(t, "2 nodes, 4 slots", `<b data-count="free">3</b>`, `<b data-count="occupied">1</b>`,
 		"1 of 2 jobs ended", "queue of 2 entries", "Succeeded in 34 s", `href="/ui/schedulings/team/now/delete"`, ">viewer<")
-	// Cells lie node by position, whatever the order of the indices.
+	// Cells are ordered node by position, whatever the order of the indices.
 	want := []string{"n0/0 free 0", "n0/1 free 2", "n1/0 free 1", "n1/1 occupied b 3"}
 	var got []string
 	for _, m := range regexp.MustCompile(`data-slot="([^"]*)" data-state="[a-z]*">(.*?)</td>`).FindAllStringSubmatch(p.body, -1) {
@@ -197,7 +197,7 @@ func TestOverview(t *testing.T) {
 	v.get("?namespace=other", 200).wants(t, "There is no test bed yet", "!n0/0", `href="/ui/build?namespace=other"`)
 }
 
-// A page shows what its caller may see, and says what he may not.
+// A page shows what its caller may see, and names what they may not.
 func TestRights(t *testing.T) {
 	b := site(t)
 	b.Store.PutScheduling(wire.Scheduling{Meta: wire.Meta{Namespace: "team", Name: "now"},
@@ -229,7 +229,7 @@ func TestRights(t *testing.T) {
 	of(servertest.Team).get("?namespace=team", 200).wants(t, "n0/0", "team/a", "team/now", "!List")
 	of(servertest.Team).get("matrix?namespace=team", 200).wants(t, "24.0")
 
-	// Who may only look changes nothing, by whatever form.
+	// A caller who may only read changes nothing, by any form.
 	viewer := of(servertest.Viewer)
 	viewer.post("schedulings/team/now/delete", nil, 403).wants(t, "delete", "schedulings")
 	viewer.post("schedulings/team/now/release?job=team/b", nil, 409)
@@ -240,7 +240,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// visitAnyway is visit for who may not see the page that a login leads to.
+// visitAnyway is visit for a caller who may not see the page that a login leads to.
 func visitAnyway(t *testing.T, b *servertest.Bench, token string) *visitor {
 	t.Helper()
 	v := visit(t, b, "")
@@ -252,7 +252,7 @@ func visitAnyway(t *testing.T, b *servertest.Bench, token string) *visitor {
 	return v
 }
 
-// order is the builder's form; each row is a job, a number of slots, and slots.
+// order fills in the builder's form; each row is a job, a number of slots, and slots.
 func order(testbed, name, form string, rows ...[]string) url.Values {
 	f := url.Values{"testbed": {testbed}, "name": {name}, "form": {form}, "mode": {"Strict"}, "priority": {"0"}, "op": {"create"}}
 	for _, r := range rows {
@@ -268,7 +268,7 @@ func with(f url.Values, pairs ...string) url.Values {
 	return f
 }
 
-// What the forms create is what the Store then has.
+// The Store has what the forms create.
 func TestBuilder(t *testing.T) {
 	b := site(t)
 	v := visit(t, b, servertest.Admin)
@@ -303,14 +303,14 @@ func TestBuilder(t *testing.T) {
 			t.Error(name, err, got.Author, diff)
 		}
 	}
-	// A namespace of its own.
+	// The job is in a namespace of its own.
 	v.post("build", with(order("team/lab", "elsewhere", "queue", []string{"team/a", "1", ""}), "namespace", "other"), 200)
 	if _, err := b.Store.Scheduling(t.Context(), "other", "elsewhere"); err != nil {
 		t.Error(err)
 	}
 }
 
-// What is refused stays in the form, with the reason at its row.
+// Refused input stays in the form, with the reason at its row.
 func TestBuilderRefuses(t *testing.T) {
 	b := site(t)
 	v := visit(t, b, servertest.Admin)
@@ -326,7 +326,7 @@ func TestBuilderRefuses(t *testing.T) {
 	v.post("build", with(order("team/lab", "x", "queue", []string{"team/a", "1", ""}), "priority", "high"), 422).wants(t, "whole number", `value="high"`)
 	v.post("build", with(order("team/lab", "x", "queue", []string{"team/a", "1", ""}), "ttl", "-1"), 422)
 	v.post("build", order("team/lab", "x", "queue"), 422)
-	// Twice the same job by slots is found by the interface; its path leads to the second row.
+	// The interface finds the same job twice with slots; its path leads to the second row.
 	p = v.post("build", order("team/lab", "x", "slots", []string{"team/a", "", "0"}, []string{"", "", ""}, []string{"team/a", "", "1"}), 422)
 	if got := p.words(`(?s)data-f="problem">(.*?)</p>`); len(got) != 4 || got[0] != "" || got[1] != "" || got[2] == "" {
 		t.Errorf("problems at rows: %q", got)
@@ -357,7 +357,7 @@ func TestBuilderRows(t *testing.T) {
 		`value="manual-20261123-093000"`, `selected value="team/a"`, `selected value="team/b"`, `id="by-slots" checked`)
 }
 
-// The plan is the interface's, by the rows of the form, as a page and as JSON.
+// The plan of the form's rows is the interface's, as a page and as JSON.
 func TestPlan(t *testing.T) {
 	b := site(t)
 	v := visit(t, b, servertest.Admin)
@@ -398,7 +398,7 @@ func TestJob(t *testing.T) {
 	version := p.words(`name="version" value="([^"]*)"`)[0]
 	v.post("jobs/team/a", url.Values{"external": {`{"x":`}, "version": {version}}, 422).wants(t, "must be a JSON object", "{&#34;x&#34;:</textarea>")
 	v.post("jobs/team/a", url.Values{"external": {`{"x": 1}`}, "version": {version}}, 200).wants(t, "The data is saved.", "&#34;x&#34;: 1")
-	// Somebody else has written meanwhile: nothing is lost, and saving again is a decision.
+	// After another client's write nothing is lost, and saving again is a decision.
 	p = v.post("jobs/team/a", url.Values{"external": {`{"x": 2}`}, "version": {version}}, 412)
 	p.wants(t, "has changed since you read it", "&#34;x&#34;: 2")
 	if j, err := b.Store.Job(t.Context(), "team", "a"); err != nil || string(j.External) != `{"x":1}` && string(j.External) != `{"x": 1}` {
@@ -423,7 +423,7 @@ func TestScheduling(t *testing.T) {
 		{Job: "team/a", Slots: []slot.Ref{{Index: 0}}}, {Job: "team/b", Slots: []slot.Ref{{Index: 1}}}}}})
 	v.get("schedulings/team/queue", 200).wants(t, "queue of 3 entries", "Running", "n0/0", "release?job=team%2Fa", "waiting")
 
-	// A link shows the question; only the button does it.
+	// A link shows the question; only the button acts.
 	v.get("schedulings/team/queue/release?job=team%2Fa", 200).wants(t, "Release team/a?", "Release the job")
 	for _, name := range []string{"queue", "slots"} {
 		if p := v.post("schedulings/team/"+name+"/release?job=team%2Fa", nil, 200); p.path != "/ui/schedulings/team/"+name {
@@ -453,7 +453,7 @@ func TestMatrix(t *testing.T) {
 	b.Store.PutJob(wire.Job{Meta: wire.Meta{Namespace: "team", Name: "c"}, External: json.RawMessage(`{"profiler":{"a":"20 (1)","b":"50 (1)"}}`)})
 	b.Store.PutJob(wire.Job{Meta: wire.Meta{Namespace: "team", Name: "broken"}, External: json.RawMessage(`{"profiler":{"a":"soon"}}`)})
 	b.Store.PutJob(wire.Job{Meta: wire.Meta{Namespace: "team", Name: "plain"}, External: json.RawMessage(`{"mine":1}`)})
-	// A job of another namespace is another job, though it has the name of one.
+	// A job of another namespace is another job, even with the same name.
 	b.Store.PutJob(wire.Job{Meta: wire.Meta{Namespace: "other", Name: "a"}, External: json.RawMessage(`{"profiler":{"z":"7 (1)"}}`)})
 	p := visit(t, b, servertest.Viewer).get("matrix", 200)
 	var got []string
@@ -461,7 +461,7 @@ func TestMatrix(t *testing.T) {
 		_, text, _ := strings.Cut(cell, ">")
 		got = append(got, strings.Join(strings.Fields(text), " "))
 	}
-	// Rows a, b, c by columns a, b, c. 2 squares of 2 runs are a deviation of √2.
+	// Rows and columns are a, b, c. 2 squares of 2 runs are a deviation of √2.
 	want := []string{
 		"alone, not measured", "7.0 ×1.00 · 1 run", // a and z of other, which sorts first
 		"not yet", "alone, not measured",
@@ -469,7 +469,7 @@ func TestMatrix(t *testing.T) {
 		"30.0 ±1.4 ×1.00 · 2 runs", "alone, not measured", "not yet",
 		"20.0 ×1.00 · 1 run", "50.0 ×2.50 · 1 run", "alone, not measured",
 	}
-	// A cell of the thesis' form does not say how its runs spread.
+	// A cell of the thesis's form has no deviation.
 	want[5] = "24.0 ±0.0 ×1.00 · 16 runs"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -477,7 +477,7 @@ func TestMatrix(t *testing.T) {
 	p.wants(t, "team/broken", "soon", "!plain", "Best put together")
 }
 
-// Names that mean harm stay text, on every page.
+// Hostile names stay text, on every page.
 func TestHostileNames(t *testing.T) {
 	b := site(t)
 	hostile := `<img src=x onerror=alert(1)>"'&` + "\u202e" + strings.Repeat("n", 253)
@@ -538,12 +538,12 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// What a page of another origin sends is refused, and does nothing.
+// A form of another origin is refused, and does nothing.
 func TestForeignForms(t *testing.T) {
 	b := site(t)
 	b.Store.PutScheduling(wire.Scheduling{Meta: wire.Meta{Namespace: "team", Name: "now"}, SchedulingSpec: wire.SchedulingSpec{Testbed: "team/lab", Queue: []string{"team/b"}}})
 	v := visit(t, b, servertest.Admin)
-	// The handler by itself does not rely on the interface behind it, and does not ask it.
+	// The handler does not rely on the interface behind it, and does not call it.
 	asked := 0
 	alone := httptest.NewServer(ui.Handler(ui.Config{API: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ })}))
 	defer alone.Close()
@@ -571,7 +571,7 @@ func TestHeaders(t *testing.T) {
 	b := site(t)
 	v := visit(t, b, servertest.Admin)
 	page := v.get("", 200)
-	// The headers are the handler's own, not those of the server around it.
+	// The headers are the handler's own, not those of the surrounding server.
 	alone := httptest.NewServer(ui.Handler(ui.Config{API: b.Server}))
 	defer alone.Close()
 	r, err := http.NewRequest(http.MethodGet, alone.URL+"/ui/login", nil)
@@ -612,7 +612,7 @@ func TestHeaders(t *testing.T) {
 	v.get("static/0/..%2Fhandler.go", 404)
 }
 
-// Scripts are read by a person and loaded by all: they stay small.
+// Scripts are read by people and loaded by every page, so they stay small.
 func TestScriptsAreSmall(t *testing.T) {
 	const most = 30 << 10
 	sum := int64(0)
@@ -628,7 +628,7 @@ func TestScriptsAreSmall(t *testing.T) {
 	}
 }
 
-// Many nodes become signs, many columns too; holes stay where they are.
+// Many nodes become signs, many columns too; gaps stay.
 func TestGridShapes(t *testing.T) {
 	b := site(t)
 	grid := func(nodes, slots int) answer {

@@ -11,8 +11,7 @@ import (
 
 func scheduling(fields string) string { return `{"name": "a", "testbed": "b", ` + fields + `}` }
 
-// TestDecodeNamesTheField: who reads the message finds the place in what was sent, and what
-// may be there.
+// TestDecodeNamesTheField: an error names the place in the message, and the allowed values.
 func TestDecodeNamesTheField(t *testing.T) {
 	const index = "an index or NODE/POSITION"
 	for body, want := range map[string][2]string{
@@ -68,7 +67,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 	}
 }
 
-// TestCheckBounds: values and depth are counted wherever they are.
+// TestCheckBounds: values and depth are counted everywhere.
 func TestCheckBounds(t *testing.T) {
 	nested := func(open, end string, depth int) string {
 		return strings.Repeat(open, depth) + "1" + strings.Repeat(end, depth)
@@ -91,8 +90,8 @@ func TestCheckBounds(t *testing.T) {
 	}
 }
 
-// FuzzNested: what passes is JSON within the bounds, and what is JSON passes unless it is
-// beyond them or has a field twice.
+// FuzzNested: accepted text is JSON within the bounds, and JSON is accepted unless it is beyond
+// them or has a field twice.
 func FuzzNested(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":{"b":[{"c":null},[],"d",1e-3]}}`, strings.Repeat(`{"k":`, 40) + "1" + strings.Repeat("}", 40),

@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// What a client makes of whole and partial slots is what there is.
+// A client that combines whole and partial slots gets the present ones.
 func TestSlotsApply(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	there := map[string]wire.Slot{}

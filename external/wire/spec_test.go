@@ -49,8 +49,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// FuzzNormal: a spec in its normal form stays what it is and what it means, and what it
-// was made of is not touched.
+// FuzzNormal: a normalised spec is a fixed point with the same meaning, and the original is
+// unchanged.
 func FuzzNormal(f *testing.F) {
 	for _, seed := range []string{
 		`{"testbed": "b", "queue": ["a", "team/a", "B/c"]}`,

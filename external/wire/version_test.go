@@ -24,7 +24,7 @@ func FuzzCompareVersions(f *testing.F) {
 	})
 }
 
-// number is the positive number that the text is the one spelling of, else nil.
+// number returns the positive number of which the text is the canonical spelling, else nil.
 func number(text string) *big.Int {
 	n, ok := new(big.Int).SetString(text, 10)
 	if !ok || n.Sign() <= 0 || n.String() != text {

@@ -20,7 +20,7 @@ func scheduling(name string) *v1alpha1.Scheduling {
 	return &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name}}
 }
 
-// A write is answered when the cache has it.
+// A write returns once the cache has it.
 func TestWritesWaitForTheCache(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{
 		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {

@@ -23,10 +23,10 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/backend"
 )
 
-// judge answers reviews as an API server would, and notes them. Safe for concurrent use.
+// judge answers reviews as an API server would, and records them. It is safe for concurrent use.
 type judge struct {
 	mu      sync.Mutex
-	allowed map[string]bool // VERB RESOURCE[/SUB] NAMESPACE/NAME of anybody
+	allowed map[string]bool // VERB RESOURCE[/SUB] NAMESPACE/NAME of any caller
 	asked   []string
 	last    authorizationv1.SubjectAccessReviewSpec
 	away    bool
@@ -92,7 +92,7 @@ func TestAuthorizer(t *testing.T) {
 	}
 	job.Name = "b" // the right to all of the namespace is known
 	may(job, 0)
-	// Who may see one object alone may see that, and a refusal is remembered as well.
+	// A caller who may see a single object sees that one; a denial is cached, too.
 	mine := server.Access{Verb: server.Get, Kind: wire.Schedulings, Namespace: "lab", Name: "mine"}
 	may(mine, 0, "get schedulings lab/", "get schedulings lab/mine")
 	may(mine, 0)
@@ -103,11 +103,11 @@ func TestAuthorizer(t *testing.T) {
 	may(server.Access{Verb: server.Update, Kind: wire.Jobs, Namespace: "lab", External: true}, 0, "update batchjobs/external lab/")
 	may(server.Access{Verb: server.Update, Kind: wire.Jobs, Namespace: "lab"}, 403, "update batchjobs lab/")
 	may(server.Access{Verb: server.Watch, Kind: wire.Slots}, 0, "watch testbeds /")
-	// Another caller's answers are another's.
+	// Another caller's results are cached separately.
 	if err := a.Authorize(t.Context(), server.Caller{Name: "ann", UID: "8"}, job); err != nil || len(j.asked) != 2 {
 		t.Errorf("another of the name: %v, %q", err, j.asked)
 	}
-	// After ten seconds a right may have been given, after a minute taken away.
+	// A denial is cached for ten seconds, a grant for a minute.
 	may(mine, 403)
 	now = now.Add(10*time.Second - 1)
 	may(mine, 403)
@@ -120,7 +120,7 @@ func TestAuthorizer(t *testing.T) {
 	now = now.Add(2)
 	may(job, 403, "get batchjobs lab/", "get batchjobs lab/b")
 	may(mine, 0, "get schedulings lab/")
-	// Nobody knows: that is no refusal, and not remembered.
+	// An unknown result is no denial, and is not cached.
 	now = now.Add(2 * time.Minute)
 	j.away = true
 	may(mine, 503)
@@ -131,8 +131,8 @@ func TestAuthorizer(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreBounded: names without end of what a caller may not see cost the API server
-// little, others are asked about all the same, and after ten seconds so is the caller.
+// TestRefusalsAreBounded: endless names that a caller may not see cost the API server few reviews,
+// other callers are still reviewed, and after ten seconds so is this one.
 func TestRefusalsAreBounded(t *testing.T) {
 	now := time.Unix(1790000000, 0)
 	j := &judge{allowed: map[string]bool{"get batchjobs lab/": true}}
@@ -164,8 +164,8 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 }
 
-// However many ask, so many reviews are under way, and those who wait for the same answer
-// don't ask again.
+// The number of concurrent reviews is bounded, and callers that wait for the same result share a
+// review.
 func TestAuthorizerIsBounded(t *testing.T) {
 	j := &judge{allowed: map[string]bool{}, enter: make(chan struct{}), leave: make(chan struct{})}
 	a := backend.NewAuthorizer(j, 0, nil)
@@ -205,7 +205,7 @@ func TestAuthorizerIsBounded(t *testing.T) {
 	}
 }
 
-// reviews accept the tokens that end with "good".
+// reviews accepts the tokens that end in "good".
 type reviews struct {
 	mu    sync.Mutex
 	asked int
@@ -265,7 +265,7 @@ func TestAuthenticator(t *testing.T) {
 	if r.asked != 1 {
 		t.Errorf("the API server was asked %d times, want once", r.asked)
 	}
-	// A stranger who shows forged tokens without end waits, and nobody else.
+	// A caller who shows endless forged tokens waits, and delays no one else.
 	from := func(address string) context.Context { return transport.ConnContext(t.Context(), conn{from: address}) }
 	throttled := 0
 	for i := range 100 {
@@ -281,7 +281,7 @@ func TestAuthenticator(t *testing.T) {
 	if _, err := a.Authenticate(from("10.0.0.9:2"), token("spazio-external", ends, "new.good")); err == nil {
 		t.Error("three dots are a token")
 	}
-	// Of IPv6 the last 64 bits are the stranger's choice.
+	// Only the first 64 bits of an IPv6 address count, because a caller chooses the rest.
 	throttled = 0
 	for i := range 100 {
 		address := fmt.Sprintf("[2001:db8:0:1::%x]:1", i+1)
@@ -295,8 +295,7 @@ func TestAuthenticator(t *testing.T) {
 	if _, err := a.Authenticate(from("10.0.0.8:1"), token("spazio-external", ends, "agood")); err != nil {
 		t.Errorf("from elsewhere: %v", err)
 	}
-	// Within a minute nobody asks whether the token still is good; then it is asked, and an
-	// API server that is away is no refusal.
+	// A token is reviewed again after a minute; an API server that does not answer is no denial.
 	asked := r.asked
 	now = now.Add(time.Minute)
 	if _, err := a.Authenticate(t.Context(), good); err != nil || r.asked != asked+1 {

@@ -24,7 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// log is what a Follow has told. Safe for concurrent use.
+// log records what a Follow reports. It is safe for concurrent use.
 type log struct {
 	mu      sync.Mutex
 	changes []server.Change
@@ -68,12 +68,12 @@ func (l *log) isSynced() bool {
 	return l.synced >= 0
 }
 
-// mirror is what somebody knows who was told changes: of each object its version.
+// mirror is the state of a client that applies all changes: the version of each object.
 type mirror map[string]string
 
 func keyOf(kind wire.Kind, uid string) string { return string(kind) + " " + uid }
 
-// take applies a change, and says what is wrong with it.
+// take applies a change, and returns an error if it is inconsistent.
 func (m mirror) take(c *server.Change) string {
 	kind, meta := c.Object.ObjectKind(), c.Object.Common()
 	key := keyOf(kind, meta.UID)
@@ -102,8 +102,8 @@ func versionOf(object wire.Resource) string {
 	return text
 }
 
-// Whatever happens, gaps in which the cache hears nothing included, who was told all knows
-// what there is, whenever he began, and is told of no object what was before.
+// Whatever happens, gaps in the cache's watch included, a client that applies all changes knows the
+// present objects, whenever it began, and is never sent an older version.
 func TestFollow(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { follow(t, rand.New(rand.NewPCG(seed, 21))) })
@@ -115,7 +115,7 @@ func follow(t *testing.T, rng *rand.Rand) {
 	sources := map[wire.Kind]*fcache.FakeControllerSource{wire.Testbeds: w.testbeds, wire.Jobs: w.jobs, wire.Schedulings: w.schedulings}
 	there := map[wire.Kind]map[string]client.Object{wire.Testbeds: {}, wire.Jobs: {}, wire.Schedulings: {}}
 	serial := 0
-	// step changes one object of a kind; in a gap nobody hears of it.
+	// step changes one object of a kind; in a gap the watch does not report it.
 	step := func(kind wire.Kind, gap bool) {
 		source, all := sources[kind], there[kind]
 		name := fmt.Sprint("o", rng.IntN(4))
@@ -163,7 +163,7 @@ func follow(t *testing.T, rng *rand.Rand) {
 	second := w.follow()
 	w.eventually("the second is synced", second.isSynced)
 
-	// settled waits until a log says what there is.
+	// settled waits until a log has all present objects.
 	settled := func(l *log) {
 		t.Helper()
 		w.eventually("a follower knows what there is", func() bool {
@@ -209,7 +209,7 @@ func follow(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// It begins with all there is, each object once.
+// Follow begins with all present objects, each once.
 func TestFollowBegins(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	for i := range 3 {
@@ -234,8 +234,8 @@ func TestFollowBegins(t *testing.T) {
 	}
 }
 
-// Slots follow pods, all of which go together that change within a moment, and those whose
-// Testbed comes later.
+// Slots follow pods: changes within a moment come together, also those of pods whose Testbed comes
+// later.
 func TestFollowSlots(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	clock := &atomic.Int64{} // a moment lasts until the test has the next one come
@@ -273,7 +273,7 @@ func TestFollowSlots(t *testing.T) {
 		}
 		return last, times, kinds
 	}
-	// moment ends when so many slots are read to be free, and they have been told.
+	// moment ends once that many slots are free and were reported.
 	moment := func(free, before int) {
 		t.Helper()
 		var got wire.TestbedSlots

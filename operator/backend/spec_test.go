@@ -22,7 +22,7 @@ import (
 
 var resource = schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: v1alpha1.Schedulings}
 
-// What the API server says to a write is told in the words of what was sent.
+// The API server's refusal of a write is reported with the fields of the request.
 func TestProblems(t *testing.T) {
 	kind := v1alpha1.GroupVersion.WithKind("Scheduling").GroupKind()
 	spec := field.NewPath("spec")
@@ -73,7 +73,7 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	// What is no answer of the API server is a fault of ours.
+	// An error that is no answer of the API server is an internal error.
 	fault := errors.New("broken")
 	w := newWorld(t, interceptor.Funcs{
 		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
@@ -85,7 +85,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// What is stored is read as it was sent, whatever was left out.
+// A stored object reads as it was sent, whatever was left out.
 func TestSpecs(t *testing.T) {
 	ttl := int32(0)
 	for name, spec := range map[string]wire.SchedulingSpec{
@@ -113,7 +113,7 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// What no slot can be named is shown as such, and keeps nobody from reading the rest.
+// A slot that cannot be named is shown as such, and the rest can still be read.
 func TestForeignSlots(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	s := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "s"}}
@@ -138,7 +138,7 @@ func TestForeignSlots(t *testing.T) {
 	})
 }
 
-// Objects as others are told of them.
+// These are objects as clients get them.
 func TestObjects(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	since := metav1.NewTime(time.Date(2026, 11, 23, 4, 0, 0, 0, time.FixedZone("CET", 3600)))
@@ -194,7 +194,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// Before all has been read nothing is told.
+// Follow reports nothing before the cache is filled.
 func TestUnsynced(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	var p *wire.Problem

@@ -28,12 +28,12 @@ import (
 
 func raw(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }
 
-// informers are client-go's own, each of a source that a test writes to: a cache.Cache as
-// far as a Store asks.
+// informers are client-go's own, each with a source that a test writes to: as much of a cache.Cache
+// as a Store needs.
 type informers struct {
 	cache.Cache
 	of map[reflect.Type]toolscache.SharedIndexInformer
-	// gets counts the objects that were read.
+	// gets counts the reads.
 	gets atomic.Int32
 }
 
@@ -75,7 +75,7 @@ func (c *informers) List(_ context.Context, into client.ObjectList, options ...c
 	return meta.SetList(into, found)
 }
 
-// world is a Store whose cache has what a test puts into the sources.
+// world is a Store whose cache has the objects that a test puts into the sources.
 type world struct {
 	*testing.T
 	store                             *backend.Store
@@ -121,7 +121,7 @@ func (w *world) start() {
 	})
 }
 
-// eventually waits for something to hold.
+// eventually waits for a condition.
 func (w *world) eventually(what string, holds func() bool) {
 	w.Helper()
 	for i := 0; !holds(); i++ {
@@ -132,7 +132,7 @@ func (w *world) eventually(what string, holds func() bool) {
 	}
 }
 
-// sourceVersion is the version of an object of a source, "" of one that is not there.
+// sourceVersion returns the version of a source's object, "" if there is none.
 func sourceVersion(source *fcache.FakeControllerSource, name string) string {
 	list, err := source.List(metav1.ListOptions{})
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed"
 )
 
-// writesOf are those of a kind of write.
+// writesOf returns the writes of a kind.
 func (l *lab) writesOf(write string) (n int) {
 	for _, w := range l.writes {
 		if w == write {
@@ -34,12 +34,12 @@ func (l *lab) writesOf(write string) (n int) {
 	return n
 }
 
-// unreserved lets the time pass for which a Scheduling waits for slots before it takes its
-// jobs without.
+// unreserved advances the clock past the time for which a Scheduling waits for slots before it
+// takes its jobs without.
 func (l *lab) unreserved() { l.now = l.now.Add(jobsQuiet) }
 
-// A job that is taken and gets no slots is tried and in the queue with one write, and then
-// waits for slots with none.
+// A job that is taken and gets no slots is tried and queued with one write, and waits for slots
+// without further ones.
 func TestTakenWithOneWrite(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b")
 	l.look() // finalizers
@@ -62,8 +62,8 @@ func TestTakenWithOneWrite(t *testing.T) {
 	}
 }
 
-// What the trial says against a job's application, or does not say, is told by the job's own
-// controller: the job is taken all the same.
+// A job's own controller reports the result of its application's trial: the job is taken whatever
+// the result is.
 func TestTakenUntried(t *testing.T) {
 	plain := v1alpha1.BatchJobSpec{JobSpec: &runtime.RawExtension{Raw: []byte(`{}`)}}
 	for name, c := range map[string]struct {
@@ -90,8 +90,8 @@ func TestTakenUntried(t *testing.T) {
 	}
 }
 
-// An application is tried once, when its job is there or was edited, and not when somebody
-// waits for it; but that it fits in the slots is seen to each time.
+// An application is tried once, when its job is created or edited, and not when a Scheduling waits
+// for it; whether it fits the slots is checked each time.
 func TestTriedBeforeTaken(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a")
 	tried := 0
@@ -158,8 +158,7 @@ func TestTriedBeforeTaken(t *testing.T) {
 	l.want("again", "a Running, last AwaitingCompletion", l.states("last", "a"))
 }
 
-// Of a job that nobody has a trial that says nothing is nobody's business: it is made again when
-// somebody has the job.
+// A trial without a result is not repeated while no Scheduling has the job; it is once one has.
 func TestDraftSaysNothing(t *testing.T) {
 	for what, spec := range map[string]v1alpha1.BatchJobSpec{
 		"no answer": {JobSpec: &runtime.RawExtension{Raw: []byte(`{"template":{"spec":{"containers":[{"name":"main"}]}}}`)}},
@@ -184,7 +183,7 @@ func TestDraftSaysNothing(t *testing.T) {
 	}
 }
 
-// What can't be read of one job keeps no other from being taken.
+// A job that cannot be read does not keep others from being taken.
 func TestTakenUnread(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b")
 	l.look()
@@ -203,7 +202,7 @@ func TestTakenUnread(t *testing.T) {
 	}
 }
 
-// A job that others have written since the cache saw it is taken as it is now.
+// A job that others have written since the cache saw it is taken in its present state.
 func TestTakenAfterConflict(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a")
 	l.look()
@@ -214,7 +213,7 @@ func TestTakenAfterConflict(t *testing.T) {
 	job := l.job("a")
 	job.Labels = map[string]string{"written": "since"}
 	l.must(l.api.Update(t.Context(), job))
-	// The API server's client reads an answer over what is there, and the fake one does not.
+	// The API server's client decodes an answer into the present object, the fake one does not.
 	l.schedulings.live = interceptor.NewClient(l.api, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			answer, _ := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
@@ -238,7 +237,7 @@ func TestTakenAfterConflict(t *testing.T) {
 	}
 }
 
-// What was written of jobs is not remembered for longer than there are the jobs.
+// Recorded writes of jobs are forgotten when the jobs are gone.
 func TestTakenIsForgotten(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b")
 	l.look()
@@ -273,7 +272,7 @@ func TestTakenIsForgotten(t *testing.T) {
 	}
 }
 
-// A Scheduling whose cache is behind what another has taken ends with all its jobs or none.
+// A Scheduling whose cache lags behind another's writes ends with all its jobs or none.
 func TestTakenFromBehind(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b") // which are not tried yet, so that nothing is reserved
 	l.withQueue("t", "b")
@@ -309,8 +308,8 @@ func TestTakenFromBehind(t *testing.T) {
 	}
 }
 
-// Of Schedulings that want one job the one that comes while the other takes it comes again,
-// and one that wants others does not wait.
+// Of Schedulings that want the same job, the one that comes while the other takes it is requeued;
+// one that wants other jobs does not wait.
 func TestTakenByTwoAtOnce(t *testing.T) {
 	l := newLab(t).withTestbed(2).withJobs("a", "b", "c") // which are not tried yet, so that nothing is reserved
 	l.withQueue("s", "a", "b").withQueue("t", "b").withQueue("u", "c")
@@ -350,8 +349,8 @@ func TestTakenByTwoAtOnce(t *testing.T) {
 	}
 }
 
-// only is a cache that has yet to see the other Schedulings of a list when the one of the
-// name is looked at: it thinks that nobody comes before it.
+// only is a cache that does not list the other Schedulings yet while that of the name is
+// reconciled, so that it believes it is the first.
 type only struct {
 	client.Reader
 	name string

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Of several times the first counts, in whatever order they come; zero is none.
+// The earliest of several times counts, in any order; zero is none.
 func TestAlarm(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	for _, test := range []struct {

@@ -29,18 +29,18 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// bed is an API server without anybody behind it, and a clock that stands.
+// bed is an API server without other controllers, and a clock that tests advance.
 type bed struct {
 	t      *testing.T
 	now    time.Time
 	api    client.WithWatch
 	made   int
 	writes map[string]int
-	// changes counts writes, and bound is the change up to which placeholders are bound.
+	// changes counts writes; bound is the change up to which placeholders are bound.
 	changes, bound int
 	fault          func(verb string, o client.Object) error
 	options        Options
-	// after hears of each write that was done.
+	// after is called with each completed write.
 	after func(verb string, o client.Object)
 }
 
@@ -93,10 +93,10 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// errLost is of a write that was done, and whose answer did not arrive.
+// errLost is the error of a write that was done, but whose answer did not arrive.
 var errLost = errors.New("the connection was lost")
 
-// write counts a write, or has it fail.
+// write counts a write, or makes it fail.
 func (b *bed) write(verb string, o client.Object, do func() error) error {
 	err := b.fault(verb, o)
 	if err != nil && !errors.Is(err, errLost) {
@@ -111,7 +111,7 @@ func (b *bed) write(verb string, o client.Object, do func() error) error {
 	return err
 }
 
-// total is how many writes there were.
+// total returns the number of writes.
 func (b *bed) total() int {
 	n := 0
 	for _, of := range b.writes {
@@ -160,7 +160,7 @@ func (b *bed) schedulings() []*v1alpha1.Scheduling {
 	return all(b, &v1alpha1.SchedulingList{}, func(l *v1alpha1.SchedulingList) []*v1alpha1.Scheduling { return pointers(l.Items) })
 }
 
-// everything there is that controllers follow.
+// everything returns all objects that controllers watch.
 func (b *bed) everything() map[objectKey]client.Object {
 	out := map[objectKey]client.Object{}
 	add := func(o client.Object) { out[keyOfObject(o)] = o }
@@ -207,7 +207,7 @@ func (b *bed) delete(o client.Object) {
 	}
 }
 
-// edit changes an object as it is now, and its generation.
+// edit changes the present object and its generation.
 func edit[T client.Object](b *bed, o T, change func(T)) {
 	b.t.Helper()
 	if err := b.api.Get(b.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
@@ -257,7 +257,7 @@ func (b *bed) testbed(name string, slotsPerNode int, change ...func(*v1alpha1.Te
 	return tb
 }
 
-// job is a BatchJob, scheduling one that wants so many slots for each job.
+// job returns a BatchJob; scheduling returns one that wants that many slots for each job.
 func (b *bed) job(name string) *v1alpha1.BatchJob {
 	b.t.Helper()
 	j := &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name}}
@@ -278,11 +278,11 @@ func (b *bed) scheduling(tb *v1alpha1.Testbed, name string, jobs ...string) *v1a
 	return s
 }
 
-// done is the state of jobs that want no slots any more.
+// done holds the states of jobs that want no slots any more.
 const done = v1alpha1.BatchJobCompleted
 
-// wants is what a Scheduling of these tests wants: slots for those of its jobs that are
-// there, have none, and are not done.
+// wants returns what a Scheduling of these tests wants: slots for those of its jobs that exist,
+// have none, and are not done.
 func wants(s *v1alpha1.Scheduling, _ *v1alpha1.Testbed, _ *slot.Order, jobs func(types.NamespacedName) *v1alpha1.BatchJob, _ time.Time) (claim.Scheduling, bool, error) {
 	c := claim.Scheduling{
 		Precedence: claim.Precedence{Priority: s.Spec.Priority, Created: s.CreationTimestamp.Time, Name: testbed.Name{Namespace: s.Namespace, Name: s.Name}},
@@ -308,18 +308,18 @@ func queueError() error {
 	return err
 }
 
-// replica is a controller that follows the bed as far as it is shown.
+// replica is a controller that has seen the bed's changes up to some point.
 type replica struct {
 	*testbeds
 	bed   *bed
 	seen  map[objectKey]client.Object
 	due   map[types.NamespacedName]time.Time
 	queue []func()
-	// shown is the change up to which all was shown.
+	// shown is the last change that the replica has seen.
 	shown int
 }
 
-// follower reads what the replica has been shown, and writes to the bed.
+// follower reads what the replica has seen, and writes to the bed.
 type follower struct {
 	client.Client
 	r *replica
@@ -371,7 +371,7 @@ func (f *follower) List(_ context.Context, into client.ObjectList, opts ...clien
 	return nil
 }
 
-// replica starts a controller that has been shown what there is.
+// replica starts a controller that has seen all present objects.
 func (b *bed) replica() *replica {
 	b.t.Helper()
 	m, err := newMetrics(prometheus.NewPedanticRegistry())
@@ -393,7 +393,7 @@ func (b *bed) replica() *replica {
 	return r
 }
 
-// show has the replica's watches catch up with those objects.
+// show makes the replica's watches catch up with those objects.
 func (r *replica) show(which func(client.Object) bool) {
 	now := r.bed.everything()
 	for key, before := range r.seen {
@@ -418,7 +418,7 @@ func (r *replica) show(which func(client.Object) bool) {
 	}
 }
 
-// tell calls what hears of the object.
+// tell calls the handlers of the object.
 func (r *replica) tell(before, after client.Object) {
 	if before != nil && reflect.ValueOf(before).IsNil() {
 		before = nil
@@ -437,7 +437,7 @@ func (r *replica) tell(before, after client.Object) {
 	}
 }
 
-// reconcile looks at a Testbed once.
+// reconcile reconciles a Testbed once.
 func (r *replica) reconcile(name types.NamespacedName) error {
 	delete(r.due, name)
 	result, err := r.Reconcile(r.bed.t.Context(), reconcile.Request{NamespacedName: name})
@@ -449,8 +449,8 @@ func (r *replica) reconcile(name types.NamespacedName) error {
 	return err
 }
 
-// turn shows the replica all there is, reconciles what is due and makes the requests that
-// wait, and says whether there was anything to do.
+// turn shows the replica all objects, reconciles what is due and makes the waiting requests; it
+// reports whether there was anything to do.
 func (r *replica) turn() bool {
 	if r.shown != r.bed.changes {
 		r.shown = r.bed.changes
@@ -466,7 +466,7 @@ func (r *replica) turn() bool {
 	return r.drain() || busy
 }
 
-// drain makes the requests that wait.
+// drain makes the waiting requests.
 func (r *replica) drain() bool {
 	busy := len(r.queue) > 0
 	for len(r.queue) > 0 {
@@ -477,7 +477,7 @@ func (r *replica) drain() bool {
 	return busy
 }
 
-// run lets d go by, in steps, with the replicas at work and placeholders being bound.
+// run advances the clock by d in steps, while the replicas work and placeholders are bound.
 func (b *bed) run(d time.Duration, replicas ...*replica) {
 	b.t.Helper()
 	for end := b.now.Add(d); b.now.Before(end); b.now = b.now.Add(50 * time.Millisecond) {
@@ -491,7 +491,7 @@ func (b *bed) run(d time.Duration, replicas ...*replica) {
 	}
 }
 
-// bind puts placeholders on their nodes.
+// bind binds placeholders to their nodes.
 func (b *bed) bind(which func(*corev1.Pod) bool) {
 	b.t.Helper()
 	there := map[string]bool{}
@@ -512,7 +512,7 @@ func (b *bed) bind(which func(*corev1.Pod) bool) {
 	}
 }
 
-// enter puts a job's pod into the slot, in the place of its placeholder.
+// enter puts a job's pod into the slot, in place of its placeholder.
 func (b *bed) enter(tb *v1alpha1.Testbed, job *v1alpha1.BatchJob, id slot.ID) *corev1.Pod {
 	b.t.Helper()
 	for _, p := range b.pods() {
@@ -542,7 +542,7 @@ func (b *bed) free(tb *v1alpha1.Testbed, job types.UID) {
 	})
 }
 
-// now returns the Testbed as it is.
+// now returns the present Testbed.
 func (b *bed) get(tb *v1alpha1.Testbed) *v1alpha1.Testbed {
 	b.t.Helper()
 	out := &v1alpha1.Testbed{}

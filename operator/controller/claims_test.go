@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// bedOf is a Testbed with claims of jobs, each SCHEDULING/JOB and of one slot.
+// bedOf returns a Testbed with claims of jobs, each SCHEDULING/JOB with one slot.
 func bedOf(jobs ...string) *v1alpha1.Testbed {
 	tb := &v1alpha1.Testbed{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "small"}}
 	for i, name := range jobs {
@@ -26,8 +26,8 @@ func bedOf(jobs ...string) *v1alpha1.Testbed {
 	return tb
 }
 
-// Jobs are looked at in the order in which they were granted slots, so that a Scheduling does
-// not wait for others' jobs that come after its own; those whose claims are as before are not.
+// Jobs are reconciled in the order of their grants, so that a Scheduling does not wait for other
+// jobs behind its own; jobs whose claims are unchanged are left out.
 func TestClaimsAreFollowedInOrder(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before, after *v1alpha1.Testbed

@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// foresee asks what a queue of the jobs would lead to.
+// foresee returns the problems that a trial finds in a queue of the jobs.
 func (l *lab) foresee(live client.Reader, jobs ...string) Foreseen {
 	l.t.Helper()
 	s := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Name: "trial", Namespace: "lab"}, Spec: v1alpha1.SchedulingSpec{Testbed: v1alpha1.TestbedReference{Name: "small"}}}
@@ -50,8 +50,8 @@ func (l *lab) withSpark(name string) *lab {
 	return l
 }
 
-// What cannot run is foreseen as it comes to pass: a question about it and the Scheduling
-// itself name the same job with the same reason, whether or not the job was tried before.
+// A trial and the Scheduling itself name the same job with the same reason, whether or not the job
+// was tried before.
 func TestForeseenIsWhatComes(t *testing.T) {
 	for name, test := range map[string]struct {
 		job, reason, says string
@@ -103,7 +103,7 @@ func TestForeseenIsWhatComes(t *testing.T) {
 	}
 }
 
-// withoutSpark is an API server from which the operator of Spark was removed.
+// withoutSpark is an API server from which Spark's operator was removed.
 type withoutSpark struct{ client.Reader }
 
 // List implements client.Reader.
@@ -114,8 +114,8 @@ func (r withoutSpark) List(ctx context.Context, list client.ObjectList, opts ...
 	return r.Reader.List(ctx, list, opts...)
 }
 
-// An operator that was removed after the job was accepted is missed all the same: a mapper
-// goes on to know its kind.
+// An operator that was removed after the job was accepted is reported although the mapper still
+// knows its kind.
 func TestForeseenWithoutRemovedOperator(t *testing.T) {
 	l := newLab(t).withTestbed(1).withSpark("spark")
 	l.kinds.Add(sparkKind, meta.RESTScopeNamespace)
@@ -128,7 +128,8 @@ func TestForeseenWithoutRemovedOperator(t *testing.T) {
 	}
 }
 
-// A missing operator is reported although nobody wants the job, and no more once it is there.
+// A missing operator is reported although no Scheduling wants the job, and no more once it is
+// installed.
 func TestMissingOperatorOfIdleJob(t *testing.T) {
 	l := newLab(t).withTestbed(1).withSpark("a")
 	l.settle()

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is found to testdata")
 
-// golden compares what was found with a file.
+// golden compares the result with a file.
 func golden(t *testing.T, file string, got any) {
 	t.Helper()
 	text, err := yaml.Marshal(got)
@@ -43,7 +43,7 @@ func golden(t *testing.T, file string, got any) {
 	}
 }
 
-// child is a Job of a run, in the state of its conditions.
+// child returns a Job of a run with these conditions.
 func child(job string, attempt string, conditions ...any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "batch/v1", "kind": "Job",
@@ -123,7 +123,7 @@ func TestJobObserved(t *testing.T) {
 	}
 }
 
-// A delay of nothing is none, where none at all is the default of lifecycle.
+// A delay of zero is no delay; without one, the default applies.
 func TestDelays(t *testing.T) {
 	job := newJob("a")
 	v := jobFacts{Job: job}
@@ -194,8 +194,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// An executor that the operator's webhook has not changed will never be placed: that is
-// the run's fault, and said to be the operator's. One that has ended does no harm.
+// An executor that the operator's webhook has not changed will never be placed: the run's condition
+// blames the operator. An executor that has ended does no harm.
 func TestWebhookMissing(t *testing.T) {
 	job := submitted(newJob("a"))
 	job.Spec = v1alpha1.BatchJobSpec{SparkSpec: &runtime.RawExtension{Raw: []byte(`{}`)}}
@@ -260,7 +260,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// The statuses of a job from being acquired to having failed.
+// These are the statuses of a job from being acquired to having failed.
 func TestJobStatusGolden(t *testing.T) {
 	ready := newJob("a")
 	queued := acquired(newJob("a"), v1alpha1.BatchJobReady)
@@ -290,7 +290,7 @@ func TestJobStatusGolden(t *testing.T) {
 	}
 }
 
-// The statuses of a scheduling from having found no job to its end.
+// These are the statuses of a Scheduling from finding no job to its end.
 func TestSchedulingStatusGolden(t *testing.T) {
 	waiting := newQueue("a", "b", "a")
 	begun := newQueue("a", "b", "a")

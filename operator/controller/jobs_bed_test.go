@@ -31,21 +31,21 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// lab is an API server with the controllers of BatchJobs and Schedulings, and with
-// stand-ins for whoever grants slots and runs Jobs. Everything happens when it is told to,
-// at the time that its clock shows.
+// lab is an API server with the controllers of BatchJobs and Schedulings, and with stand-ins for
+// the controllers that grant slots and run Jobs. Tests trigger every step, at the time of the lab's
+// clock.
 type lab struct {
 	t    *testing.T
 	now  time.Time
 	api  client.WithWatch
 	made int
-	// writes are those of the controllers, as they were asked for.
+	// writes holds the controllers' writes in order.
 	writes []string
-	// fail says what becomes of a controller's write; nil lets it be.
+	// fail decides the fate of a controller's write; nil lets all succeed.
 	fail func(write string) error
-	// between is called before a write; nil is nobody.
+	// between is called before a write, unless it is nil.
 	between func(write string)
-	// trial answers what is created to try it.
+	// trial answers a dry-run creation.
 	trial func(*unstructured.Unstructured) error
 	// created counts the creations of each child.
 	created map[string]int
@@ -60,7 +60,7 @@ type lab struct {
 	noting      sync.Mutex
 }
 
-// Becomes of a write: it is not done, or done and not answered.
+// These are fates of a write: it is not done, or it is done and not answered.
 var (
 	errBefore = errors.New("cut off before")
 	errAfter  = errors.New("cut off after")
@@ -72,7 +72,7 @@ var sparkKind = schema.GroupVersionKind{Group: "sparkoperator.k8s.io", Version: 
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	// The fake maps all that is in its scheme at every write: it gets no more than it needs.
+	// The fake maps its whole scheme at every write, so it gets no more kinds than it needs.
 	scheme := runtime.NewScheme()
 	err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), batchv1.AddToScheme(scheme))
 	if err != nil {
@@ -102,7 +102,7 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
-// labBuilder makes clients with the indexes of a cache.
+// labBuilder returns a client builder with the indexes of a cache.
 func labBuilder(scheme *runtime.Scheme) *fake.ClientBuilder {
 	return fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&v1alpha1.Testbed{}, &v1alpha1.Scheduling{}, &v1alpha1.BatchJob{}).
@@ -114,7 +114,7 @@ func labBuilder(scheme *runtime.Scheme) *fake.ClientBuilder {
 		WithIndex(&corev1.Pod{}, podBatchJob, indexBatchJob)
 }
 
-// restart gives the controllers a memory of nothing.
+// restart makes the controllers forget everything.
 func (l *lab) restart() {
 	quiet := slog.New(slog.DiscardHandler)
 	now := func() time.Time { return l.now }
@@ -145,7 +145,7 @@ func (l *lab) write(verb string, o client.Object, do func() error) error {
 	return fate
 }
 
-// fate notes a write, and says what becomes of it. Some are asked for at once.
+// fate records a write and decides its fate. Some writes are concurrent.
 func (l *lab) fate(write string) error {
 	if l.between != nil {
 		l.between(write)
@@ -207,7 +207,7 @@ func (l *lab) delete(ctx context.Context, c client.WithWatch, o client.Object, o
 	})
 }
 
-// put creates an object as somebody else; its status too.
+// put creates an object with its status, as another client would.
 func put[T client.Object](l *lab, o T) T {
 	l.t.Helper()
 	status, _ := o.DeepCopyObject().(client.Object)
@@ -253,7 +253,7 @@ func (l *lab) job(name string) *v1alpha1.BatchJob          { return get[v1alpha1
 func (l *lab) scheduling(name string) *v1alpha1.Scheduling { return get[v1alpha1.Scheduling](l, name) }
 func (l *lab) testbed() *v1alpha1.Testbed                  { return get[v1alpha1.Testbed](l, "small") }
 
-// amend changes an object as somebody else.
+// amend changes an object, as another client would.
 func amend[T any, P interface {
 	*T
 	client.Object
@@ -265,7 +265,7 @@ func amend[T any, P interface {
 	l.must(l.api.Update(l.t.Context(), o))
 }
 
-// remove deletes an object as somebody else.
+// remove deletes an object, as another client would.
 func remove[T any, P interface {
 	*T
 	client.Object
@@ -274,7 +274,7 @@ func remove[T any, P interface {
 	l.must(client.IgnoreNotFound(l.api.Delete(l.t.Context(), get[T, P](l, name))))
 }
 
-// withTestbed makes a testbed of so many nodes of two slots.
+// withTestbed creates a Testbed of that many nodes of two slots.
 func (l *lab) withTestbed(nodes int) *lab {
 	tb := &v1alpha1.Testbed{ObjectMeta: metav1.ObjectMeta{Name: "small"}}
 	for i := range nodes {
@@ -293,7 +293,7 @@ func (l *lab) withJobs(names ...string) *lab {
 	return l
 }
 
-// withQueue makes a scheduling that queues jobs.
+// withQueue creates a Scheduling that queues jobs.
 func (l *lab) withQueue(name string, jobs ...string) *lab {
 	s := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.SchedulingSpec{Testbed: v1alpha1.TestbedReference{Name: "small"}}}
 	for _, job := range jobs {
@@ -303,8 +303,7 @@ func (l *lab) withQueue(name string, jobs ...string) *lab {
 	return l
 }
 
-// act has the controllers look at an object, and returns when it wants to be looked at
-// again.
+// act reconciles an object, and returns when it is due again.
 func (l *lab) act(r reconcile.Reconciler, name string) (time.Duration, error) {
 	l.acting = true
 	defer func() { l.acting = false }()
@@ -312,11 +311,11 @@ func (l *lab) act(r reconcile.Reconciler, name string) (time.Duration, error) {
 	return result.RequeueAfter, err
 }
 
-// lost says that a write was cut off: whoever asked for it is gone.
+// lost reports whether a write was cut off, so that its caller crashed.
 func lost(err error) bool { return errors.Is(err, errBefore) || errors.Is(err, errAfter) }
 
-// look has every object looked at once; who is cut off starts anew. It returns the next
-// time that something wants to be looked at.
+// look reconciles every object once; a controller that was cut off restarts. It returns the next
+// time that an object is due.
 func (l *lab) look() time.Time {
 	l.t.Helper()
 	var next time.Time
@@ -346,7 +345,7 @@ func (l *lab) look() time.Time {
 	return next
 }
 
-// grant is whoever grants slots.
+// grant grants slots, as the controller of Testbeds does.
 func (l *lab) grant() {
 	l.t.Helper()
 	var testbeds v1alpha1.TestbedList
@@ -363,7 +362,7 @@ func (l *lab) grantOf(tb *v1alpha1.Testbed) {
 	table := &claim.Table{Claims: claims, ExclusiveFor: string(tb.Status.ExclusiveFor)}
 	order, err := presentOrder(tb)
 	l.must(err)
-	from := l.jobs.cached // who grants may be behind
+	from := l.jobs.cached // the granting controller may lag
 	var schedulings v1alpha1.SchedulingList
 	l.must(from.List(l.t.Context(), &schedulings))
 	var all []claim.Scheduling
@@ -392,7 +391,7 @@ func (l *lab) grantOf(tb *v1alpha1.Testbed) {
 	}
 }
 
-// children are the Jobs there are.
+// children returns the present Jobs.
 func (l *lab) children() []batchv1.Job {
 	l.t.Helper()
 	var jobs batchv1.JobList
@@ -400,7 +399,7 @@ func (l *lab) children() []batchv1.Job {
 	return jobs.Items
 }
 
-// pods are those of a child, or all.
+// pods returns those of a child, or all.
 func (l *lab) pods(child string) []corev1.Pod {
 	l.t.Helper()
 	var pods corev1.PodList
@@ -408,7 +407,7 @@ func (l *lab) pods(child string) []corev1.Pod {
 	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return child != "" && !strings.HasPrefix(p.Name, child+"-") })
 }
 
-// runPods makes the pods of Jobs, in the slots of their request, and starts them.
+// runPods creates the pods of Jobs in their requested slots, and starts them.
 func (l *lab) runPods() {
 	l.t.Helper()
 	for _, child := range l.children() {
@@ -418,7 +417,7 @@ func (l *lab) runPods() {
 		owner := l.job(child.OwnerReferences[0].Name)
 		if owner == nil || owner.UID != child.OwnerReferences[0].UID || owner.Status.CreationRequest == nil ||
 			child.Spec.Template.Labels[v1alpha1.LabelAttempt] != fmt.Sprint(owner.Status.CreationRequest.Attempt) {
-			continue // nobody places its pods
+			continue // its pods are never placed
 		}
 		for i, id := range owner.Status.CreationRequest.Slots {
 			at, err := slot.ParseID(id)
@@ -459,7 +458,7 @@ func (l *lab) finish(name string, how batchv1.JobConditionType) {
 	l.must(l.api.Status().Update(l.t.Context(), child))
 }
 
-// settle has everybody but the applications act until nothing changes any more.
+// settle lets all controllers, but no application, act until nothing changes any more.
 func (l *lab) settle() {
 	l.t.Helper()
 	for range 60 {
@@ -478,7 +477,7 @@ func (l *lab) settle() {
 	l.t.Fatalf("it never settles; the last writes are %v", l.writes[max(0, len(l.writes)-20):])
 }
 
-// state spells what the API server has.
+// state formats the objects of the API server.
 func (l *lab) state() string {
 	l.t.Helper()
 	var text strings.Builder
@@ -493,7 +492,7 @@ func (l *lab) state() string {
 	return text.String()
 }
 
-// events are those that were told since.
+// events returns the events since the last call.
 func (l *lab) events() []string {
 	var all []string
 	for {

@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// operated is a lab whose job "a" has a run of a kind that an operator runs, which is Running.
+// operated returns a lab whose job "a" has a Running run of a kind that an operator runs.
 type operated struct {
 	*lab
 	kind schema.GroupVersionKind
@@ -55,7 +55,7 @@ func (l *operated) child() *unstructured.Unstructured {
 	return child
 }
 
-// report has the operator write the application's status.
+// report writes the application's status, as its operator would.
 func (l *operated) report(status map[string]any) {
 	l.t.Helper()
 	child := l.child()
@@ -63,7 +63,7 @@ func (l *operated) report(status map[string]any) {
 	l.must(l.api.Update(l.t.Context(), child))
 }
 
-// pass lets the time pass, with a look every minute.
+// pass advances the clock and reconciles every minute.
 func (l *lab) pass(span time.Duration) {
 	l.t.Helper()
 	for end := l.now.Add(span); l.now.Before(end); l.now = l.now.Add(time.Minute) {
@@ -80,8 +80,8 @@ func flink(state, lifecycle, manager string) map[string]any {
 	return map[string]any{"jobStatus": map[string]any{"state": state}, "lifecycleState": lifecycle, "jobManagerDeploymentStatus": manager}
 }
 
-// In every state in which an operator can leave its application for ever, with and without
-// pods, the run fails after the bound, says so before and after, and its slots are free.
+// In every state in which an operator can leave its application for good, with and without pods,
+// the run fails after the bound, a condition announces it, and the slots become free.
 func TestOperatorLeavesRunForEver(t *testing.T) {
 	sparkSpec := v1alpha1.BatchJobSpec{SparkSpec: &runtime.RawExtension{Raw: []byte(`{"type":"Scala"}`)}}
 	flinkSpec := v1alpha1.BatchJobSpec{FlinkSpec: &runtime.RawExtension{Raw: []byte(`{"job":{"jarURI":"local:///x.jar"}}`)}}
@@ -141,7 +141,7 @@ func TestOperatorLeavesRunForEver(t *testing.T) {
 	}
 }
 
-// A run that recovers before its bound goes on.
+// A run that recovers before its bound continues.
 func TestStalledRunGoesOn(t *testing.T) {
 	flinkSpec := v1alpha1.BatchJobSpec{FlinkSpec: &runtime.RawExtension{Raw: []byte(`{"job":{"jarURI":"local:///x.jar"}}`)}}
 	flinkSpec.StallTimeout = &metav1.Duration{Duration: time.Hour}
@@ -158,8 +158,7 @@ func TestStalledRunGoesOn(t *testing.T) {
 	}
 }
 
-// A Job all of whose pods are gone, as one that nobody follows any more, has failed after its
-// bound.
+// A Job all of whose pods are gone, such as one without a controller, fails after its bound.
 func TestJobWithoutPodsFails(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
 	l.settle()
@@ -183,8 +182,8 @@ func TestJobWithoutPodsFails(t *testing.T) {
 	}
 }
 
-// A pod whose node is off stays Terminating. The condition says until when it keeps the slots,
-// and after that they, and the job, are free.
+// A pod whose node is off stays Terminating. The condition names the time until which it keeps the
+// slots; after that they, and the job, are free.
 func TestPodOfADeadNodeKeepsNoSlots(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
 	l.settle()
@@ -217,8 +216,8 @@ func TestPodOfADeadNodeKeepsNoSlots(t *testing.T) {
 	}
 }
 
-// An operator that is gone leaves its finalizer on the application: its deletion never
-// completes, and the slots and the job are free all the same.
+// An operator that is gone leaves its finalizer on the application: its deletion never completes,
+// but the slots and the job become free.
 func TestStuckApplicationKeepsNothing(t *testing.T) {
 	flinkSpec := v1alpha1.BatchJobSpec{FlinkSpec: &runtime.RawExtension{Raw: []byte(`{"job":{"jarURI":"local:///x.jar"}}`)}}
 	l := newOperated(t, flinkKind, flinkSpec, flink("RUNNING", "STABLE", "READY"))
@@ -243,8 +242,8 @@ func TestStuckApplicationKeepsNothing(t *testing.T) {
 	}
 }
 
-// The cache of a kind whose definition is gone keeps its last objects: what it shows keeps no
-// job from being released.
+// The cache of a kind whose definition is gone keeps its last objects, which must not keep a job
+// from being released.
 func TestApplicationOfTheCacheAlone(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
 	l.settle()

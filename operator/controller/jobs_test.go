@@ -28,7 +28,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
-// states are those of jobs and a scheduling, in brief.
+// states returns those of jobs and a Scheduling, in brief.
 func (l *lab) states(scheduling string, jobs ...string) string {
 	l.t.Helper()
 	var parts []string
@@ -48,8 +48,8 @@ func (l *lab) want(what, want, got string) {
 	}
 }
 
-// A scheduling has its jobs run, one after the other where there is no room for both, and
-// when it is deleted all is as before, but for what is known of the runs.
+// A Scheduling runs its jobs, one after the other if there is no room for both; when it is deleted,
+// all is as before, except for the record of the runs.
 func TestJobsRun(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b").withQueue("s", "a", "a", "b")
 	started := l.now
@@ -96,7 +96,7 @@ func TestJobsRun(t *testing.T) {
 	}
 }
 
-// When nothing happens nothing is written.
+// Without events nothing is written.
 func TestJobsQuiet(t *testing.T) {
 	for _, children := range []batchv1.JobConditionType{"", batchv1.JobComplete, batchv1.JobFailed} {
 		l := newLab(t).withTestbed(1).withJobs("a", "b").withQueue("s", "a", "a", "b").withQueue("z", "b")
@@ -118,8 +118,8 @@ func TestJobsQuiet(t *testing.T) {
 	}
 }
 
-// course runs a scheduling of two jobs to its end, and deletes it. Jobs that were tried before
-// may be reserved.
+// course runs a Scheduling of two jobs to its end, and deletes it. Jobs that were tried before may
+// be reserved.
 func (l *lab) course(tried bool) {
 	l.t.Helper()
 	l.withTestbed(1).withJobs("a", "b")
@@ -152,8 +152,8 @@ func (l *lab) course(tried bool) {
 	}
 }
 
-// Whoever carries on after a crash between any two writes, or in the middle of one,
-// finishes the work, and nothing is done twice.
+// A controller that restarts after a crash between any two writes, or during one, finishes the work
+// and does nothing twice.
 func TestCrashAnywhere(t *testing.T) {
 	for _, tried := range []bool{false, true} {
 		t.Run(fmt.Sprintf("tried %t", tried), func(t *testing.T) { crashAnywhere(t, tried) })
@@ -190,8 +190,8 @@ func crashAnywhere(t *testing.T, tried bool) {
 	}
 }
 
-// So it is when each write fails for some time as another has written first, and when all
-// do that fail, fail twice.
+// The same holds if each write fails for some time because another has written first, and if all
+// that can fail do so twice.
 func TestConflictsEverywhere(t *testing.T) {
 	for _, tried := range []bool{false, true} {
 		conflictsEverywhere(t, tried)
@@ -211,7 +211,7 @@ func conflictsEverywhere(t *testing.T, tried bool) {
 	l.course(tried)
 }
 
-// Two controllers at once do no harm.
+// Two concurrent controllers do no harm.
 func TestTwoLeaders(t *testing.T) {
 	for _, tried := range []bool{false, true} {
 		t.Run(fmt.Sprintf("tried %t", tried), func(t *testing.T) { twoLeaders(t, tried) })
@@ -227,7 +227,7 @@ func twoLeaders(t *testing.T, tried bool) {
 	other := newLab(t)
 	other.api = l.api
 	other.restart()
-	// The other one decides while this one is about to write.
+	// The other controller decides while this one is about to write.
 	var busy atomic.Bool
 	l.between = func(write string) {
 		if write != "status BatchJob a" && write != "status BatchJob b" && write != "status Scheduling s" && write != "status Scheduling t" || !busy.CompareAndSwap(false, true) {
@@ -261,8 +261,8 @@ func twoLeaders(t *testing.T, tried bool) {
 	}
 }
 
-// A job that fails is tried again after a while, in slots that are granted anew, with what
-// it has become by then; and no more often than it may.
+// A failed job is retried after its delay, in newly granted slots and with its present spec, at
+// most as often as its limit.
 func TestRetry(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
 	amend(l, "a", func(j *v1alpha1.BatchJob) {
@@ -300,8 +300,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// What the API server says of an application that it refuses is what people read, and the
-// job fails before it has taken slots from anybody.
+// The API server's refusal of an application becomes the reason that users read, and the job fails
+// before it takes slots.
 func TestInvalidApplication(t *testing.T) {
 	for _, test := range []struct {
 		what    string
@@ -335,7 +335,7 @@ func TestInvalidApplication(t *testing.T) {
 		if told := l.events(); !slices.ContainsFunc(told, func(e string) bool { return strings.HasPrefix(e, "Warning "+test.reason) }) {
 			t.Errorf("%s: told is %q", test.what, told)
 		}
-		// Mended and released, it runs the next time.
+		// After it is mended and released, it runs the next time.
 		l.trial = nil
 		amend(l, "a", func(j *v1alpha1.BatchJob) {
 			j.Spec.JobSpec.Raw = []byte(`{"template":{"spec":{"containers":[{"name":"main","image":"x"}]}}}`)
@@ -347,7 +347,7 @@ func TestInvalidApplication(t *testing.T) {
 	}
 }
 
-// What may be otherwise the next time is tried again, and the job waits without slots.
+// A refusal that may be temporary is retried, and the job waits without slots.
 func TestTrialFails(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
 	for _, err := range []error{
@@ -367,7 +367,7 @@ func TestTrialFails(t *testing.T) {
 	l.want("at last", "a Running, s AwaitingCompletion", l.states("s", "a"))
 }
 
-// An operator that is missing is waited for, without slots; once it is there, the job runs.
+// A job whose operator is missing waits without slots, and runs once the operator is installed.
 func TestOperatorMissing(t *testing.T) {
 	l := newLab(t).withTestbed(1)
 	put(l, &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.BatchJobSpec{SparkSpec: &runtime.RawExtension{Raw: []byte(`{"type":"Scala"}`)}}})
@@ -387,7 +387,7 @@ func TestOperatorMissing(t *testing.T) {
 	child := &unstructured.Unstructured{}
 	child.SetGroupVersionKind(sparkKind)
 	l.must(l.api.Get(t.Context(), types.NamespacedName{Namespace: "lab", Name: "a-r1"}, child))
-	// It is lost with its operator: that fails the run.
+	// When its operator's kinds are removed, the run is lost and fails.
 	l.must(l.api.Delete(t.Context(), child))
 	l.settle()
 	l.want("lost", "a Failed, s Completed", l.states("s", "a"))
@@ -396,8 +396,8 @@ func TestOperatorMissing(t *testing.T) {
 	}
 }
 
-// Of a strict Scheduling whose first job nobody can run, no later one starts; once the
-// operator is there, all do.
+// In a strict Scheduling whose first job cannot run, no later one starts; once the operator is
+// installed, all do.
 func TestStrictWaitsForItsFirst(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("job-a")
 	put(l, &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Name: "spark-pi"}, Spec: v1alpha1.BatchJobSpec{SparkSpec: &runtime.RawExtension{Raw: []byte(`{"type":"Scala"}`)}}})
@@ -414,8 +414,8 @@ func TestStrictWaitsForItsFirst(t *testing.T) {
 	l.want("it came", "spark-pi Submitted, job-a Running, s AwaitingCompletion", l.states("s", "spark-pi", "job-a"))
 }
 
-// An object of the application's name that is somebody else's is left alone: the run has
-// failed, and the next has another name.
+// An object that has the application's name but another owner is left alone: the run fails, and the
+// next one has another name.
 func TestNameTaken(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a")
 	put(l, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "a-r1"}})
@@ -434,8 +434,8 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// An application that was created though nobody was told, and that the cache does not
-// show, is the job's all the same: there is no fault in finding it.
+// An application that was created without an answer, and that the cache does not show yet, is the
+// job's: finding it is no conflict.
 func TestOwnApplicationIsThere(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
 	cut := 0
@@ -470,7 +470,7 @@ func TestOwnApplicationIsThere(t *testing.T) {
 	}
 }
 
-// One that another controller has created since the API server was asked is the job's too.
+// The same holds for one that another controller created after the last read.
 func TestOwnApplicationCame(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
 	l.settle()
@@ -486,7 +486,7 @@ func TestOwnApplicationCame(t *testing.T) {
 	}
 }
 
-// A run is not lost because a cache has yet to see its application, its pods and its claim.
+// A run is not lost because a cache does not show its application, pods and claim yet.
 func TestNotLostFromBehind(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a")
 	amend(l, "a", func(j *v1alpha1.BatchJob) { j.Spec.Retry = v1alpha1.Retry{Limit: 1} })
@@ -505,8 +505,8 @@ func TestNotLostFromBehind(t *testing.T) {
 	}
 }
 
-// A creation that is refused fails the run with what the API server has said; one that
-// could be taken the next time is tried again until the run is late.
+// A refused creation fails the run with the API server's reason; one that may succeed later is
+// retried until the run is late.
 func TestCreationFails(t *testing.T) {
 	for _, test := range []struct {
 		what string
@@ -539,7 +539,7 @@ func TestCreationFails(t *testing.T) {
 	}
 }
 
-// A run that takes too long to begin has failed.
+// A run that takes too long to begin fails.
 func TestSubmitTimeout(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
 	amend(l, "a", func(j *v1alpha1.BatchJob) { j.Spec.SubmitTimeout = &metav1.Duration{Duration: time.Minute} })
@@ -561,8 +561,8 @@ func TestSubmitTimeout(t *testing.T) {
 	}
 }
 
-// A child that is deleted by hand has lost its run; its pods, which nobody else deletes
-// here, are deleted, and only then are its slots free.
+// A child that is deleted by hand has lost its run; its pods, which nothing else deletes here, are
+// deleted before its slots become free.
 func TestChildDeletedByHand(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
 	l.settle()
@@ -587,8 +587,8 @@ func TestChildDeletedByHand(t *testing.T) {
 	}
 }
 
-// A job or a scheduling that is deleted in whatever state takes all with it, and the job
-// that is left is ready.
+// Deleting a job or a Scheduling in any state removes all that belongs to it, and a remaining job
+// is ready.
 func TestDeleteAnywhere(t *testing.T) {
 	for looks := range 12 {
 		if testing.Short() && looks%3 != 1 {
@@ -637,7 +637,7 @@ func TestDeleteAnywhere(t *testing.T) {
 	}
 }
 
-// A job whose scheduling lists it no more is released, and its run cancelled.
+// A job that its Scheduling no longer lists is released, and its run cancelled.
 func TestRemovedFromScheduling(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b").withQueue("s", "a", "b")
 	l.settle()
@@ -652,8 +652,8 @@ func TestRemovedFromScheduling(t *testing.T) {
 	}
 }
 
-// A claim that somebody who was behind has granted a scheduling which does not have the
-// job is given back, whatever the job does now; and the job gets its own.
+// A claim that a lagging controller granted a Scheduling without the job is returned, whatever the
+// job's state; the job gets its own.
 func TestStrangeClaim(t *testing.T) {
 	for _, looks := range []int{0, 3, 6} {
 		l := newLab(t).withTestbed(1).withJobs("a")
@@ -674,14 +674,14 @@ func TestStrangeClaim(t *testing.T) {
 	}
 }
 
-// A job whose Testbed goes between its being taken and its trial is tried again, though no
-// watch tells it of a Testbed that comes.
+// A job whose Testbed is deleted between acquisition and trial is tried again, although no watch
+// reports a new Testbed.
 func TestTestbedGoneBeforeTrial(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a")
 	l.trial = func(*unstructured.Unstructured) error { return apierrors.NewInternalError(errors.New("it starts")) }
 	l.withQueue("s", "a")
 	for range 2 {
-		_, _ = l.act(l.jobs, "a") // nobody could say
+		_, _ = l.act(l.jobs, "a") // the result is unknown
 		if _, err := l.act(l.schedulings, "s"); err != nil {
 			t.Fatal(err)
 		}
@@ -702,8 +702,8 @@ func TestTestbedGoneBeforeTrial(t *testing.T) {
 	l.want("its Testbed is back", "a Running, s AwaitingCompletion", l.states("s", "a"))
 }
 
-// What a Scheduling's jobs tell within a short while is one write of its status, but for one
-// that is deleted or edited meanwhile.
+// Changes of a Scheduling's jobs within a short time are one write of its status, unless it is
+// deleted or edited meanwhile.
 func TestJobsToldTogether(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
 	begun := func() *lab {
@@ -746,7 +746,7 @@ func TestJobsToldTogether(t *testing.T) {
 	}
 }
 
-// mustAct has the controller look at an object, which is no failure.
+// mustAct reconciles an object and fails the test on an error.
 func (l *lab) mustAct(r reconcile.Reconciler, name string) {
 	l.t.Helper()
 	if _, err := l.act(r, name); err != nil {
@@ -754,8 +754,8 @@ func (l *lab) mustAct(r reconcile.Reconciler, name string) {
 	}
 }
 
-// An application that somebody deletes before its run could say which it is is lost, as one
-// that goes later, and not made again; one that the cache has yet to see is not lost.
+// An application that is deleted before the run has recorded it is lost, as one that is deleted
+// later, and is not created again; one that the cache does not show yet is not lost.
 func TestDeletedAtOnce(t *testing.T) {
 	for _, what := range []string{"deleted", "deleted, and nobody remembers", "not seen yet"} {
 		t.Run(what, func(t *testing.T) {
@@ -773,7 +773,7 @@ func TestDeletedAtOnce(t *testing.T) {
 			want, times := "a Failed, s Completed", 1
 			switch what {
 			case "not seen yet":
-				// All but the application is seen.
+				// The cache shows everything except the application.
 				caches.catchUp(slices.DeleteFunc(slices.Clone(walkKinds), func(kind string) bool { return kind == "Job" })...)
 				l.jobs.cached = cacheReader{caches}
 				l.now = l.now.Add(creationQuiet)

@@ -23,7 +23,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// behind reads each kind as it was some time ago, as caches do, each on its own.
+// behind reads each kind in an older state, as caches do, independently of each other.
 type behind struct {
 	l  *lab
 	of map[string]client.Client
@@ -32,7 +32,7 @@ type behind struct {
 // kinds are those that are read.
 var walkKinds = []string{"Testbed", "BatchJob", "Scheduling", "Job", "Pod"}
 
-// catchUp has one of the kinds, or all, read as they are now.
+// catchUp refreshes one of the kinds, or all.
 func (b *behind) catchUp(kinds ...string) {
 	b.l.t.Helper()
 	now := b.l.copy()
@@ -52,7 +52,7 @@ func (b *behind) List(ctx context.Context, list client.ObjectList, opts ...clien
 	return b.of[kind].List(ctx, list, opts...)
 }
 
-// copy is a copy of what the API server has.
+// copy returns a copy of the API server's objects.
 func (l *lab) copy() client.Client {
 	l.t.Helper()
 	builder := labBuilder(l.api.Scheme())
@@ -66,13 +66,13 @@ func (l *lab) copy() client.Client {
 	return builder.Build()
 }
 
-// walk is a walk at random.
+// walk is a random walk.
 type walk struct {
 	*lab
 	*rand.Rand
 	caches *behind
 	serial int
-	// made are the children that were ever made, by their owner's UID and their name.
+	// made holds all children ever created, by their owner's UID and their name.
 	made map[string]types.UID
 }
 
@@ -95,7 +95,7 @@ func (w *walk) schedulingNames() []string {
 	return names
 }
 
-// arrive has a scheduling come that wants some jobs.
+// arrive creates a Scheduling that wants some jobs.
 func (w *walk) arrive() {
 	w.serial++
 	s := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("s", w.serial)}, Spec: v1alpha1.SchedulingSpec{
@@ -131,7 +131,7 @@ func (w *walk) arrive() {
 	put(w.lab, s)
 }
 
-// meddle is somebody at work.
+// meddle is an action of another client.
 func (w *walk) meddle() {
 	schedulings := w.schedulingNames()
 	name, job := w.oneOf(schedulings), w.oneOf(w.jobNames())
@@ -181,7 +181,8 @@ func (w *walk) meddle() {
 	}
 }
 
-// noted says that the job knows of its child: one that is deleted before is made again.
+// noted reports whether the job has recorded its child: one that is deleted before that is created
+// again.
 func (w *walk) noted(child *batchv1.Job) bool {
 	job := w.job(child.OwnerReferences[0].Name)
 	return job != nil && slices.ContainsFunc(job.Status.Runs, func(r v1alpha1.Run) bool { return r.Application == child.UID })
@@ -194,7 +195,7 @@ func (w *walk) makeJob(name string) {
 	})
 }
 
-// step has somebody do something, who may be behind, or cut off.
+// step makes one random actor act, which may lag behind or be cut off.
 func (w *walk) step() {
 	chance := w.Uint32()
 	w.fail = func(write string) error {
@@ -234,14 +235,14 @@ func (w *walk) step() {
 	}
 }
 
-// forget starts the controllers anew, with caches that are filled anew.
+// forget restarts the controllers with fresh caches.
 func (w *walk) forget() {
 	w.restart()
 	w.caches.catchUp(walkKinds...)
 	w.jobs.cached, w.schedulings.cached = cacheReader{w.caches}, w.caches
 }
 
-// check holds the cluster to what must always be.
+// check checks the invariants.
 func (w *walk) check() {
 	w.t.Helper()
 	owner := map[string]types.UID{}
@@ -292,7 +293,7 @@ func (w *walk) check() {
 	}
 }
 
-// end has all come to rest, with nobody behind or cut off.
+// end settles everything, without lag or crashes.
 func (w *walk) end() {
 	w.t.Helper()
 	w.fail = nil
@@ -340,11 +341,10 @@ func (w *walk) end() {
 	}
 }
 
-// TestWalk has schedulings and jobs come and go, end and fail, under controllers that
-// read caches each of which is behind by some time of its own, are cut off in the middle
-// of a write, or come second: no slot is ever claimed twice or has two pods, no pod is
-// where its job has no claim, no job has two children, no child is made twice; and in the
-// end all is free, and nothing more is written.
+// TestWalk lets Schedulings and jobs come and go, end and fail, under controllers whose caches lag
+// independently, that crash during a write, or that run concurrently: no slot is ever claimed twice
+// or has two pods, no pod is where its job has no claim, no job has two children, no child is
+// created twice; and in the end all is free, and nothing more is written.
 func TestWalk(t *testing.T) {
 	seeds, steps := uint64(6), 400
 	if testing.Short() {

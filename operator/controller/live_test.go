@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// until waits for what others do.
+// until waits for a condition.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for !is() {
@@ -169,8 +169,8 @@ func TestSharedCallFails(t *testing.T) {
 	}
 }
 
-// counted has a lab's API server count what is asked of it, and hold the first request
-// for a Testbed until it is let go.
+// counted counts the requests to a lab's API server, and holds the first one for a Testbed until it
+// is released.
 func counted(l *lab) (api client.Client, reads, writes *atomic.Int64, letGo func()) {
 	reads, writes = &atomic.Int64{}, &atomic.Int64{}
 	gate := make(chan struct{})
@@ -195,8 +195,8 @@ func counted(l *lab) (api client.Client, reads, writes *atomic.Int64, letGo func
 	return api, reads, writes, func() { close(gate) }
 }
 
-// Jobs that free their slots at once write their Testbed once, and a claim that is not as
-// it was seen stays.
+// Jobs that free their slots at the same time write their Testbed once, and a claim that has
+// changed since stays.
 func TestReleasedTogether(t *testing.T) {
 	const jobs = 12
 	l := newLab(t).withTestbed(jobs)
@@ -241,7 +241,7 @@ func TestReleasedTogether(t *testing.T) {
 	}
 }
 
-// The pods of jobs that are looked at together are listed once, and each job gets its own.
+// The pods of jobs that are reconciled together are listed once, and each job gets its own.
 func TestPodsTogether(t *testing.T) {
 	l := newLab(t)
 	pod := func(namespace, name, role, job string) {

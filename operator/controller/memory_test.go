@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// What is older than what was written is not gone on by; another object of the name is.
+// A cached object older than the last own write is not used; another object of the same name is.
 func TestWrites(t *testing.T) {
 	job := func(name, uid, version string) *v1alpha1.BatchJob {
 		return &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(uid), ResourceVersion: version}}
@@ -38,7 +38,7 @@ func TestWrites(t *testing.T) {
 	look(false, job("a", "1", "9"))
 }
 
-// A Scheduling is woken by what it goes on by of a job, and by nothing else.
+// A Scheduling is woken only by those fields of a job that it depends on.
 func TestSameMember(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC))
 	for what, change := range map[string]struct {
@@ -81,7 +81,7 @@ func TestSameMember(t *testing.T) {
 	}
 }
 
-// A Testbed is woken by what a job that has its slots has come to, not by how far its pods are.
+// A Testbed is woken by the state of a job that has its slots, not by the progress of its pods.
 func TestTestbedWokenByJob(t *testing.T) {
 	b := newBed(t)
 	tb := b.testbed("small", 1)
@@ -116,7 +116,7 @@ func TestTestbedWokenByJob(t *testing.T) {
 	}
 }
 
-// Jobs are woken by what their Scheduling wants, not by what it says of them.
+// Jobs are woken by what their Scheduling wants, not by its status.
 func TestSpecChanges(t *testing.T) {
 	at := metav1.Now()
 	for what, change := range map[string]struct {
@@ -140,8 +140,8 @@ func TestSpecChanges(t *testing.T) {
 	}
 }
 
-// A job whose application was just created is left alone for a while; what has come of it
-// until then is one write.
+// A job whose application was just created is left alone for a while; its status until then is one
+// write.
 func TestCreatedAndLeftAlone(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
 	var next time.Time

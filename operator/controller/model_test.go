@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// history is a bed to which anything happens.
+// history is a bed with random events.
 type history struct {
 	*bed
 	rng      *rand.Rand
@@ -29,10 +29,9 @@ type history struct {
 	jobsMade int
 }
 
-// After any sequence of events, with controllers that are behind, crash between two of
-// their requests, lead two at once, and lose answers, no slot was ever claimed twice; and
-// once it is quiet every slot has its placeholder or its pod, there is nothing else, and nothing
-// is written any more.
+// After any sequence of events, with controllers that lag, crash between two requests, lead
+// concurrently and lose answers, no slot was ever claimed twice; and once it is quiet, every slot
+// has its placeholder or its pod, nothing else exists, and nothing more is written.
 func TestModel(t *testing.T) {
 	seeds := uint64(25)
 	if testing.Short() {
@@ -74,7 +73,7 @@ func (h *history) claimedOnce(_ string, o client.Object) {
 	}
 }
 
-// unlucky has some of the controllers' writes fail, before or after they are done.
+// unlucky makes some of the controllers' writes fail, before or after they are done.
 func (h *history) unlucky(_ string, o client.Object) error {
 	switch h.rng.IntN(12) {
 	case 0:
@@ -87,7 +86,7 @@ func (h *history) unlucky(_ string, o client.Object) error {
 	return nil
 }
 
-// lucky has the world outside write without failing.
+// lucky makes a write of another client succeed.
 func (h *history) lucky(do func()) {
 	fault := h.fault
 	h.fault = func(string, client.Object) error { return nil }
@@ -95,11 +94,11 @@ func (h *history) lucky(do func()) {
 	do()
 }
 
-// event is one thing that happens.
+// event is one random event.
 func (h *history) event() {
 	r := h.replicas[h.rng.IntN(len(h.replicas))]
 	switch n := h.rng.IntN(20); n {
-	case 0, 1, 2, 3, 4, 5: // a controller goes on
+	case 0, 1, 2, 3, 4, 5: // a controller continues
 		for name, at := range maps.Clone(r.due) {
 			if !at.After(h.now) {
 				_ = r.reconcile(name)
@@ -128,7 +127,7 @@ func (h *history) event() {
 	}
 }
 
-// outside is what people, nodes and other controllers do.
+// outside is an event of people, nodes and other controllers.
 func (h *history) outside(n int) {
 	switch n {
 	case 12, 13:
@@ -204,8 +203,8 @@ func (h *history) testbedEvent() {
 	})
 }
 
-// podsEnter binds pods of jobs that have slots, late ones too, and lets them push out
-// the placeholders.
+// podsEnter binds pods of jobs that have slots, late ones too, and lets them replace the
+// placeholders.
 func (h *history) podsEnter() {
 	there := map[string]bool{}
 	for _, n := range h.nodes() {
@@ -231,7 +230,7 @@ func (h *history) podsEnter() {
 	}
 }
 
-// inSlot says whether a job's pod is in the slot.
+// inSlot reports whether a job's pod is in the slot.
 func (h *history) inSlot(tb *v1alpha1.Testbed, id string) bool {
 	return slices.ContainsFunc(h.pods(), func(p *corev1.Pod) bool {
 		return p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleSlot && p.Labels[v1alpha1.LabelTestbedUID] == string(tb.UID) &&
@@ -239,7 +238,7 @@ func (h *history) inSlot(tb *v1alpha1.Testbed, id string) bool {
 	})
 }
 
-// jobEnds has a job end: its pods go, and its claims, or it is deleted before they do.
+// jobEnds ends a job: its pods go, then its claims, or it is deleted before that.
 func (h *history) jobEnds() {
 	all := h.jobs()
 	if len(all) == 0 {
@@ -266,7 +265,7 @@ func (h *history) end(job *v1alpha1.BatchJob, deleted bool) {
 	}
 }
 
-// podEvent is a pod that is evicted or deleted.
+// podEvent evicts or deletes a pod.
 func (h *history) podEvent() {
 	all := h.pods()
 	if len(all) == 0 {
@@ -280,7 +279,7 @@ func (h *history) podEvent() {
 	status(h.bed, p, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
 }
 
-// settle lets everything become quiet, and checks what there is then.
+// settle lets everything become quiet, and checks the result.
 func (h *history) settle() {
 	h.replicas = h.replicas[len(h.replicas)-1:]
 	for _, job := range h.jobs() {
@@ -314,8 +313,7 @@ func (h *history) settle() {
 	}
 }
 
-// checkSlots compares what there is of a Testbed with what should be, worked out from
-// its nodes alone.
+// checkSlots compares a Testbed's objects with the expected ones, derived from its nodes alone.
 func (h *history) checkSlots(tb *v1alpha1.Testbed) {
 	claimed := map[string]bool{}
 	for _, c := range tb.Status.Claims {
@@ -357,8 +355,8 @@ func (h *history) checkSlots(tb *v1alpha1.Testbed) {
 	h.checkNodes(tb)
 }
 
-// checkNodes: a node with the label is reported by every Testbed if all of them share,
-// and by one otherwise.
+// checkNodes checks that every Testbed reports a node with the label if all of them share, and one
+// does otherwise.
 func (h *history) checkNodes(tb *v1alpha1.Testbed) {
 	labelled := map[string]bool{}
 	for _, n := range h.nodes() {

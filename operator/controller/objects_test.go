@@ -17,7 +17,7 @@ func at(seconds int) metav1.Time {
 	return metav1.Time{Time: epoch.Add(time.Duration(seconds) * time.Second)}
 }
 
-// newJob is a BatchJob of a Kubernetes Job in namespace lab.
+// newJob returns a BatchJob of a Kubernetes Job in namespace lab.
 func newJob(name string) *v1alpha1.BatchJob {
 	return &v1alpha1.BatchJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID("uid-" + name), Generation: 1, CreationTimestamp: at(0)},
@@ -25,7 +25,7 @@ func newJob(name string) *v1alpha1.BatchJob {
 	}
 }
 
-// newTestbed has so many nodes, node-a and on, of two slots.
+// newTestbed returns one of that many nodes, node-a and on, of two slots.
 func newTestbed(nodes int) *v1alpha1.Testbed {
 	tb := &v1alpha1.Testbed{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "small", UID: "uid-small"}}
 	for i := range nodes {
@@ -34,7 +34,7 @@ func newTestbed(nodes int) *v1alpha1.Testbed {
 	return tb
 }
 
-// newQueue is a Scheduling of a queue.
+// newQueue returns a Scheduling of a queue.
 func newQueue(jobs ...string) *v1alpha1.Scheduling {
 	s := &v1alpha1.Scheduling{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "first", UID: "uid-first", Generation: 1, CreationTimestamp: at(0), Finalizers: []string{v1alpha1.FinalizerJobs}},
@@ -46,7 +46,7 @@ func newQueue(jobs ...string) *v1alpha1.Scheduling {
 	return s
 }
 
-// newPlaced is a Scheduling that names slots: pairs of a job and a list of them.
+// newPlaced returns a Scheduling that names slots: pairs of a job and a list of slots.
 func newPlaced(jobs ...v1alpha1.SlotJob) *v1alpha1.Scheduling {
 	s := newQueue()
 	s.Spec.SlotBased = &v1alpha1.SlotBased{Mode: v1alpha1.Strict, Jobs: jobs}
@@ -66,7 +66,7 @@ func slotJob(name string, slots ...any) v1alpha1.SlotJob {
 	return j
 }
 
-// acquired gives a job to the scheduling, in a state.
+// acquired gives a job to the Scheduling, in a state.
 func acquired(job *v1alpha1.BatchJob, state v1alpha1.BatchJobState) *v1alpha1.BatchJob {
 	job.Status.State = state
 	job.Status.ActiveScheduling = &v1alpha1.ObjectReference{Namespace: "lab", Name: "first", UID: "uid-first"}
@@ -85,7 +85,7 @@ func lookup(jobs ...*v1alpha1.BatchJob) func(types.NamespacedName) *v1alpha1.Bat
 	}
 }
 
-// slotPod is a job's pod of an attempt.
+// slotPod returns a job's pod of an attempt.
 func slotPod(job string, attempt, number int) corev1.Pod {
 	return corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -26,7 +26,7 @@ func placed(job string, slots ...string) v1alpha1.SlotJob {
 	return of
 }
 
-// Why a Scheduling waits names its job and who has what the job needs.
+// The reason why a Scheduling waits names its job and the holder of what the job needs.
 func TestWhyASchedulingWaits(t *testing.T) {
 	exclusive := func(l *lab, name string) {
 		amend(l, name, func(s *v1alpha1.Scheduling) { s.Spec.Exclusive = true })
@@ -75,8 +75,8 @@ func TestWhyASchedulingWaits(t *testing.T) {
 	}
 }
 
-// A job that is deleted before it ended has failed, whatever its state; of one that had ended
-// nothing is said.
+// A job that is deleted before it ended has failed, whatever its state; one that had ended is not
+// reported.
 func TestJobDeletedInMidRunIsToldOf(t *testing.T) {
 	for name, test := range map[string]struct {
 		onFailure v1alpha1.OnFailure
@@ -119,8 +119,8 @@ func TestJobDeletedInMidRunIsToldOf(t *testing.T) {
 	}
 }
 
-// Fields that are not used as they are given are reported at once, with what is used for them
-// in a run, and no more once they are gone.
+// Fields that Spazio overrides are reported at once, with the used value, and no more once they are
+// gone.
 func TestOverriddenFieldsAreToldOf(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "plain")
 	amend(l, "a", func(j *v1alpha1.BatchJob) {
@@ -155,7 +155,7 @@ func TestOverriddenFieldsAreToldOf(t *testing.T) {
 	}
 }
 
-// A job that fails is named with its reason where its Scheduling ends.
+// The end of a Scheduling names a failed job with its reason.
 func TestFailedJobIsToldOf(t *testing.T) {
 	l := newLab(t).withTestbed(2).withJobs("a", "b").withQueue("s", "a", "b")
 	l.settle()

@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// of says whose the job is, and in which state.
+// of returns the job's Scheduling and state.
 func (l *lab) of(job string) string {
 	status, holder := &l.job(job).Status, "nobody"
 	if status.ActiveScheduling != nil {
@@ -24,8 +24,8 @@ func (l *lab) of(job string) string {
 	return holder + "'s, " + string(status.State)
 }
 
-// A job that gets slots at once is taken, in the queue and submitted with one write, and its
-// application is created with the next.
+// A job that gets slots at once is taken, queued and submitted with one write, and the next one
+// creates its application.
 func TestTakenWithItsSlots(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b")
 	l.look()
@@ -57,8 +57,8 @@ func TestTakenWithItsSlots(t *testing.T) {
 	}
 }
 
-// A job whose claim is there is left to its own controller, however long that takes: to take
-// it besides would be a write too many.
+// A job that has a claim is left to its own controller, however long that takes, because taking it
+// would be an extra write.
 func TestTakenLate(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b", "c")
 	l.look()
@@ -78,13 +78,12 @@ func TestTakenLate(t *testing.T) {
 	l.want("in the end", "a Running, b Running, c InQueue, s Submitting", l.states("s", "a", "b", "c"))
 }
 
-// writesOfKind are the writes of objects of a kind.
+// writesOfKind returns the writes of objects of a kind.
 func (l *lab) writesOfKind(kind string) []string {
 	return slices.DeleteFunc(slices.Clone(l.writes), func(w string) bool { return !strings.Contains(w, " "+kind+" ") })
 }
 
-// Where there are slots for some of the jobs those have them, and the others wait for theirs
-// as the Scheduling's.
+// If there are slots for some of the jobs, those get them, and the others wait as the Scheduling's.
 func TestTakenWithoutSlots(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b", "c")
 	l.look()
@@ -131,7 +130,8 @@ func TestReservedByOne(t *testing.T) {
 	l.want("who was not", "t Acquiring", l.states("t"))
 }
 
-// Who finds, with the jobs in hand, that another's decision is not seen yet lets go of them.
+// A controller that has locked jobs and finds that the cache misses another's decision releases
+// them.
 func TestUnlocksWhenBehind(t *testing.T) {
 	l := newLab(t).withTestbed(2).withJobs("a", "b")
 	l.look()
@@ -151,8 +151,8 @@ func TestUnlocksWhenBehind(t *testing.T) {
 	l.want("in the end", "a Running, b Running, s AwaitingCompletion", l.states("s", "a", "b"))
 }
 
-// A job that this process has just given to another Scheduling is not reserved because the cache
-// still has it as available.
+// A job that this process has just given to another Scheduling is not reserved, although the cache
+// still shows it as available.
 func TestTakenIsNotReserved(t *testing.T) {
 	l := newLab(t).withTestbed(2).withJobs("b")
 	l.look()
@@ -174,7 +174,7 @@ func TestTakenIsNotReserved(t *testing.T) {
 	}
 }
 
-// stale is a cache that has one Scheduling as it was.
+// stale is a cache that has an old version of one Scheduling.
 type stale struct {
 	client.Reader
 	was *v1alpha1.Scheduling
@@ -192,7 +192,7 @@ func (s stale) List(ctx context.Context, list client.ObjectList, opts ...client.
 	return err
 }
 
-// A claim of a job that its Scheduling has lost meanwhile is given back, and nothing was run.
+// A claim of a job that its Scheduling has lost meanwhile is returned, and nothing was run.
 func TestReservationLapses(t *testing.T) {
 	for what, lose := range map[string]func(*lab){
 		"deleted": func(l *lab) { remove[v1alpha1.Scheduling](l, "s") },
@@ -225,7 +225,7 @@ func TestReservationLapses(t *testing.T) {
 }
 
 // A job that is deleted before it is taken, while another has begun, keeps its Scheduling from
-// ending no more than one that is deleted after.
+// ending no more than one that is deleted later.
 func TestReservedJobDeleted(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		l := newLab(t).withTestbed(1).withJobs("a", "b")
@@ -255,7 +255,7 @@ func TestReservedJobDeleted(t *testing.T) {
 	}
 }
 
-// A claim that the cache still has, and the API server no more, gives nobody a job.
+// A claim that only the cache still has gives no Scheduling the job.
 func TestReservationIsConfirmed(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a")
 	l.look()
@@ -272,8 +272,8 @@ func TestReservationIsConfirmed(t *testing.T) {
 	l.want("it was taken back", "nobody's, Ready", l.of("a"))
 }
 
-// A Scheduling that is deleted is there until its jobs are nobody's, those too that it gets
-// meanwhile, as their controller is behind.
+// A deleted Scheduling remains until its jobs are released, also those that it still gets because
+// their controller lags.
 func TestGoneAfterItsJobs(t *testing.T) {
 	for _, behindIt := range []bool{false, true} {
 		l := newLab(t).withTestbed(1).withJobs("a")
@@ -308,7 +308,7 @@ func TestGoneAfterItsJobs(t *testing.T) {
 	}
 }
 
-// While a decision about a job is being written, no other worker decides about the job.
+// While a decision about a job is being written, no other worker decides about it.
 func TestOneDecisionAtATime(t *testing.T) {
 	l := newLab(t).withTestbed(2).withJobs("b")
 	l.look()
@@ -336,8 +336,8 @@ func TestOneDecisionAtATime(t *testing.T) {
 	l.want("b", "t's, InQueue", l.of("b"))
 }
 
-// A claim by another than the Scheduling that has the job goes while the job runs in the slots
-// of its own, wherever it is.
+// A claim by another Scheduling than the job's goes while the job runs in its own slots, wherever
+// it is.
 func TestStrayClaimGoes(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a")
 	l.withQueue("s", "a").settle()
@@ -361,9 +361,8 @@ func TestStrayClaimGoes(t *testing.T) {
 	}
 }
 
-// Two controllers that reserve the same jobs at the same moment, each for another Scheduling,
-// of which each starts one: nobody waits for ever for the job that the other has. It is had
-// once the other is gone.
+// Two controllers reserve the same jobs at the same time, each for another Scheduling, and each
+// starts one: neither waits for ever for the other's job, but gets it once the other is gone.
 func TestReservedTwice(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b")
 	put(l, &v1alpha1.Testbed{
@@ -402,8 +401,8 @@ func TestReservedTwice(t *testing.T) {
 	}
 }
 
-// A Scheduling that completes without a job that another has keeps those that have ended,
-// also one that was refused before it had slots: what it came to would be lost.
+// A Scheduling that completes without a job that another has keeps those that have ended, also one
+// that was refused before it had slots, so that their results are not lost.
 func TestCompletedRollsNothingBack(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b", "f")
 	l.look()

@@ -22,7 +22,7 @@ func valid(job *v1alpha1.BatchJob, status metav1.ConditionStatus, reason string)
 	return job
 }
 
-// claimableNow is claimableIn of the slots that the Testbed's status has.
+// claimableNow is claimableIn with the slots of the Testbed's status.
 func claimableNow(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, jobs jobLookup, now time.Time) (claim.Scheduling, bool, error) {
 	in, err := presentOrder(tb)
 	if err != nil {
@@ -31,7 +31,7 @@ func claimableNow(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, jobs jobLookup, 
 	return claimableIn(s, tb, in, jobs, now)
 }
 
-// granted are the jobs that may be granted slots, by name.
+// granted returns the names of the jobs that may be granted slots.
 func granted(c claim.Scheduling) []string {
 	var all []string
 	for _, job := range c.Request.Jobs() {
@@ -116,9 +116,8 @@ func TestClaimable(t *testing.T) {
 	}
 }
 
-// In a queue, and where slots are named strictly, no job is submitted before one ahead of
-// it that cannot be, whatever keeps that from it; one that has been submitted and is tried
-// again holds back nothing.
+// In a queue, and with mode Strict, no job is submitted before an earlier one that cannot be,
+// whatever the cause; one that was submitted and is retried blocks nothing.
 func TestClaimableInOrder(t *testing.T) {
 	now := epoch.Add(time.Minute)
 	inQueue := func(name string) *v1alpha1.BatchJob {
@@ -162,9 +161,8 @@ func TestClaimableInOrder(t *testing.T) {
 	}
 }
 
-// Slots are named by their index in the order of the testbed, or by themselves. A job
-// some of whose slots are not there asks for none, and no scheduling can be made that
-// keeps the others of the testbed from being served.
+// Slots are named by their index in the Testbed's order, or by ID. A job some of whose slots do not
+// exist asks for none, and no Scheduling can keep the others of the Testbed from being served.
 func TestClaimablePlacements(t *testing.T) {
 	inQueue := acquired(newJob("a"), v1alpha1.BatchJobInQueue)
 	a, b := func(i int) slot.ID { return slot.ID{Node: "node-a", Position: i} }, func(i int) slot.ID { return slot.ID{Node: "node-b", Position: i} }
@@ -208,7 +206,7 @@ func TestClaimablePlacements(t *testing.T) {
 	}
 }
 
-// A stored state that nobody has written is that scheduling's error.
+// A stored state that no controller writes is an error of that Scheduling.
 func TestClaimableRefused(t *testing.T) {
 	s := newQueue("a")
 	s.Status.State = "Sleeping"
@@ -287,7 +285,7 @@ func TestFeasible(t *testing.T) {
 			t.Errorf("%s: %s", test.what, diff)
 		}
 	}
-	// A job refuses those that do not have it yet; whoever has it keeps it.
+	// A job rejects a Scheduling that does not have it yet; the one that has it keeps it.
 	s := newQueue("a")
 	s.Spec.Testbed.Namespace = "far"
 	tb := newTestbed(1)
@@ -307,8 +305,8 @@ func TestFeasible(t *testing.T) {
 	}
 }
 
-// What is submitted keeps its slots, and an edit of them is told of until it is undone;
-// that an index means another slot by now is no edit.
+// A submitted job keeps its slots, and an edit of them is reported until it is undone; an index
+// that now names another slot is no edit.
 func TestSpecAccepted(t *testing.T) {
 	for _, test := range []struct {
 		what   string
@@ -349,7 +347,7 @@ func TestSpecAccepted(t *testing.T) {
 	}
 }
 
-// want spells a condition that is false for a reason, or true.
+// want formats a condition that is false for a reason, or true.
 func wantReason(reason, otherwise string) string {
 	if reason == "" {
 		return "True " + otherwise
@@ -366,7 +364,8 @@ func condition(all []metav1.Condition, kind string) string {
 	return "none"
 }
 
-// Who stopped in the middle of taking its jobs comes first; else it is as always.
+// A Scheduling that was interrupted while taking its jobs comes first; otherwise the order is as
+// always.
 func TestApplicant(t *testing.T) {
 	for _, test := range []struct {
 		what  string

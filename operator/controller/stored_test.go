@@ -23,7 +23,7 @@ import (
 
 var epoch = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 
-// maker makes stored states at random.
+// maker makes random stored states.
 type maker struct{ *rand.Rand }
 
 func (m maker) pick(of ...string) string { return of[m.IntN(len(of))] }
@@ -69,7 +69,7 @@ func (m maker) jobStatus() v1alpha1.BatchJobStatus {
 	return s
 }
 
-// What a status keeps of a job is the same once it has been read and written.
+// A job's stored state is the same after a round trip.
 func TestJobStatusRoundTrip(t *testing.T) {
 	m := maker{rand.New(rand.NewPCG(20, 1))}
 	for range 300 {
@@ -93,8 +93,7 @@ func TestJobStatusRoundTrip(t *testing.T) {
 	}
 }
 
-// So is what a step makes of it, from a status that knows nothing of it, but for what is
-// below a second: what must not be earlier is not.
+// So is the state that a step makes of it, except below a second: a bound must not become earlier.
 func TestJobRoundTrip(t *testing.T) {
 	m := maker{rand.New(rand.NewPCG(20, 2))}
 	for range 300 {
@@ -119,8 +118,8 @@ func TestJobRoundTrip(t *testing.T) {
 	}
 }
 
-// A creation request is not written by steps: its resources stay while it does, and it
-// goes when the step drops it.
+// A creation request is not written by steps: its resources stay while it does, and it goes when
+// the step drops it.
 func TestStoreJobKeepsRequest(t *testing.T) {
 	status := v1alpha1.BatchJobStatus{State: "InQueue", CreationRequest: &v1alpha1.CreationRequest{
 		Testbed: v1alpha1.ObjectReference{Namespace: "lab", Name: "small", UID: "71fe"}, Slots: []string{"node-a/0"}, Replication: 1, Attempt: 3,
@@ -140,7 +139,7 @@ func TestStoreJobKeepsRequest(t *testing.T) {
 	}
 }
 
-// What no step has written is refused by name, in whichever field.
+// A state that no step writes is refused with the field's name.
 func TestStoredRefused(t *testing.T) {
 	for what, change := range map[string]func(*v1alpha1.BatchJobStatus){
 		"JobState": func(s *v1alpha1.BatchJobStatus) { s.State = "Sleeping" },
@@ -222,7 +221,7 @@ func TestClaimsRoundTrip(t *testing.T) {
 	}
 }
 
-// A long reason is cut to what the definition takes, of whole characters.
+// A long reason is cut to the definition's maximum, at a whole character.
 func TestReasonIsCut(t *testing.T) {
 	for _, text := range []string{strings.Repeat("x", 5000), strings.Repeat("é", 800), "a" + strings.Repeat("語", 900), strings.Repeat("x", maxReason), "bad \xff byte"} {
 		var status v1alpha1.BatchJobStatus

@@ -31,7 +31,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// ready is the reason of the Testbed's condition Ready.
+// ready returns the reason of the Testbed's condition Ready.
 func ready(tb *v1alpha1.Testbed) string {
 	c := meta.FindStatusCondition(tb.Status.Conditions, v1alpha1.TestbedReady)
 	if c == nil {
@@ -40,7 +40,7 @@ func ready(tb *v1alpha1.Testbed) string {
 	return c.Reason
 }
 
-// placeholders are the slots that have one, on its node.
+// placeholders returns the slots that have one, on its node.
 func (b *bed) placeholders(tb *v1alpha1.Testbed) []string {
 	var out []string
 	for _, p := range b.pods() {
@@ -52,7 +52,7 @@ func (b *bed) placeholders(tb *v1alpha1.Testbed) []string {
 	return out
 }
 
-// claims are the jobs with their slots.
+// claims returns the jobs with their slots.
 func claims(tb *v1alpha1.Testbed) map[string][]string {
 	out := map[string][]string{}
 	for _, c := range tb.Status.Claims {
@@ -68,7 +68,7 @@ func check(t *testing.T, what string, got, want any) {
 	}
 }
 
-// A Testbed gets a placeholder for each slot, that is what it should be and on its node alone.
+// A Testbed gets a valid placeholder for each slot, on that slot's node.
 func TestPlaceholders(t *testing.T) {
 	b := newBed(t)
 	b.node("b", "2")
@@ -153,7 +153,7 @@ func TestNodesFollowed(t *testing.T) {
 	check(t, "ready", ready(b.get(tb)), v1alpha1.ReasonNoNodes)
 }
 
-// The condition says how many slots are beyond the limit.
+// The condition has the number of slots beyond the limit.
 func TestTooLarge(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -169,8 +169,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// A node is one Testbed's, unless all share; the loser says so, and gets it when the
-// other has gone.
+// A node belongs to one Testbed, unless all share; the loser reports it, and gets the node when the
+// other is gone.
 func TestSharing(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -203,7 +203,7 @@ func TestSharing(t *testing.T) {
 	check(t, "ready", ready(b.get(second)), v1alpha1.ReasonSlotsReady)
 }
 
-// Free slots get another size at once, claimed ones when they are released.
+// Free slots are resized at once, claimed ones when they are released.
 func TestResize(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -220,7 +220,7 @@ func TestResize(t *testing.T) {
 	b.run(3*time.Second, r)
 	check(t, "one claimed", b.sizes(), map[string]string{"a/0": "700m", "a/1": "200m"})
 
-	// The claim's size outlives the controller, as the job's creation request has it.
+	// The claim's size outlives the controller, because the job's creation request has it.
 	status(b, job, func(j *v1alpha1.BatchJob) {
 		j.Status.CreationRequest = &v1alpha1.CreationRequest{
 			Testbed: v1alpha1.ObjectReference{Namespace: "lab", Name: "small", UID: tb.UID}, Attempt: 1, Replication: 1,
@@ -241,7 +241,7 @@ func TestResize(t *testing.T) {
 	check(t, "released", b.sizes(), map[string]string{"a/0": "200m", "a/1": "200m"})
 }
 
-// sizes are what placeholders request of CPU, by slot.
+// sizes returns the CPU requests of placeholders, by slot.
 func (b *bed) sizes() map[string]string {
 	out := map[string]string{}
 	for _, p := range b.pods() {
@@ -252,7 +252,7 @@ func (b *bed) sizes() map[string]string {
 	return out
 }
 
-// An amount spelt otherwise is the same size: no placeholder is replaced.
+// Another spelling of an amount is the same size: no placeholder is replaced.
 func TestSameSize(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -271,8 +271,8 @@ func TestSameSize(t *testing.T) {
 	check(t, "placeholders made otherwise", b.writes["create Pod"], created+2)
 }
 
-// Nothing is reserved while nobody uses the Testbed, from idleAfter on until the next
-// Scheduling; a controller that starts keeps to it.
+// An unused Testbed reserves nothing from idleAfter on until the next Scheduling; a controller that
+// restarts keeps to it.
 func TestIdle(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -309,7 +309,7 @@ type rooms struct {
 func (r *rooms) Room(node string) (room.Reading, bool) { of, ok := r.of[node]; return of, ok }
 func (r *rooms) Changed() <-chan struct{}              { return r.changed }
 
-// Slots follow measured room, in their time, and stay where nothing is known of it.
+// Slots follow measured room, after their delays, and stay while it is unknown.
 func TestAuto(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -325,7 +325,7 @@ func TestAuto(t *testing.T) {
 		for range int(d / time.Second) {
 			r.wakeAutomatic()
 			b.run(time.Second, r)
-			// What placeholders hold, the scheduler counts.
+			// The scheduler counts what placeholders hold as used.
 			if of, ok := source.of["a"]; ok {
 				of.Held = 2 * float64(len(b.placeholders(tb)))
 				source.of["a"] = of
@@ -357,7 +357,7 @@ func TestAuto(t *testing.T) {
 	run(300 * time.Second)
 	check(t, "slots in the end", b.placeholders(tb), []string{"a/0", "a/1"})
 
-	// Another controller leaves them as they are, even if it knows nothing.
+	// Another controller leaves them unchanged, even without readings.
 	known := source.of["a"]
 	delete(source.of, "a")
 	r = b.replica()
@@ -371,7 +371,7 @@ func TestAuto(t *testing.T) {
 	check(t, "slots of a full node", len(b.placeholders(tb)), 0)
 }
 
-// named are the pods that the Testbed's status names, by slot.
+// named returns the pods that the Testbed's status names, by slot.
 func (b *bed) named(tb *v1alpha1.Testbed) []string {
 	b.t.Helper()
 	var slots []string
@@ -381,7 +381,7 @@ func (b *bed) named(tb *v1alpha1.Testbed) []string {
 	return slots
 }
 
-// The status names the pods that reserve slots, as they come and go, and no others.
+// The status names exactly the pods that reserve slots.
 func TestPlaceholdersAreNamed(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -406,7 +406,7 @@ func TestPlaceholdersAreNamed(t *testing.T) {
 	check(t, "named", b.named(tb), []string{"a/0", "b/0", "a/1", "b/1"})
 	check(t, "counts", b.get(tb).Status.Counts, v1alpha1.SlotCounts{Slots: 4, Free: 4})
 
-	// A job's pod takes the place of one, which comes back when it has ended.
+	// A job's pod replaces a placeholder, which comes back when the job has ended.
 	job := b.job("one")
 	b.scheduling(tb, "s", "one")
 	b.run(time.Second, r)
@@ -418,7 +418,7 @@ func TestPlaceholdersAreNamed(t *testing.T) {
 	b.run(5*time.Second, r)
 	check(t, "named after it", b.named(tb), []string{"a/0", "b/0", "a/1", "b/1"})
 
-	// Another controller names the same, and writes nothing for it.
+	// Another controller names the same pods, and writes nothing.
 	before := b.writes["status Testbed"]
 	b.run(3*time.Second, b.replica())
 	check(t, "writes of another controller", b.writes["status Testbed"]-before, 0)
@@ -427,7 +427,7 @@ func TestPlaceholdersAreNamed(t *testing.T) {
 	check(t, "Testbeds", len(b.testbeds()), 0)
 }
 
-// The largest Testbed names all its placeholders within what an object may have.
+// The largest Testbed names all its placeholders within an object's size limit.
 func TestPlaceholdersOfTheLargestTestbed(t *testing.T) {
 	const uid = "01234567-89ab-4def-8123-456789abcdef"
 	crds := v1alpha1.CRDs()
@@ -448,7 +448,7 @@ func TestPlaceholdersOfTheLargestTestbed(t *testing.T) {
 	}
 }
 
-// A Testbed that is deleted waits for its claims, and leaves no placeholder behind.
+// A deleted Testbed waits for its claims, and leaves no placeholder behind.
 func TestDeleting(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -485,7 +485,7 @@ func TestDeleting(t *testing.T) {
 	}
 }
 
-// All grants are one write; who finds that another has written first starts from that.
+// All grants are one write; after a conflict the controller starts from the newer state.
 func TestGrants(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -522,7 +522,7 @@ func TestGrants(t *testing.T) {
 	if c.BatchJobUID != uids[0] || c.Scheduling != "lab/first" || c.SchedulingUID == "" || c.Since.IsZero() {
 		t.Errorf("claim %+v", c)
 	}
-	// What an earlier one waits for is kept from those behind it.
+	// The slots that an earlier Scheduling waits for are withheld from later ones.
 	b.free(tb, uids[1])
 	edit(b, b.jobs()[slices.IndexFunc(b.jobs(), func(j *v1alpha1.BatchJob) bool { return j.Name == "two" })], func(*v1alpha1.BatchJob) {})
 	status(b, &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "two"}}, func(j *v1alpha1.BatchJob) { j.Status.State = done })
@@ -530,7 +530,7 @@ func TestGrants(t *testing.T) {
 	check(t, "claims", claims(b.get(tb)), map[string][]string{"lab/one": {"a/0", "a/1"}, "lab/three": {"a/2", "a/3"}})
 }
 
-// A claim whose job is gone ends when its last pod has.
+// The claim of a deleted job ends with its last pod.
 func TestOrphans(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -550,7 +550,7 @@ func TestOrphans(t *testing.T) {
 	check(t, "orphaned", testutil.ToFloat64(r.metrics.claims.WithLabelValues("orphaned")), 1.)
 }
 
-// A cache that is behind does not end a claim.
+// A lagging cache does not end a claim.
 func TestOrphansAreAskedFor(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -610,7 +610,7 @@ func TestExclusive(t *testing.T) {
 	}
 }
 
-// Only those namespaces get slots that the Testbed admits.
+// Only namespaces that the Testbed admits get slots.
 func TestConsent(t *testing.T) {
 	b := newBed(t)
 	b.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: map[string]string{"use": "yes"}}})
@@ -659,8 +659,7 @@ func TestConsent(t *testing.T) {
 	check(t, "claims with consent", len(b.get(tb).Status.Claims), 1)
 }
 
-// Where nothing happens nothing is written, and thousands of placeholders are some writes of
-// the status.
+// Without events nothing is written, and thousands of placeholders are a few writes of the status.
 func TestWritesAreFew(t *testing.T) {
 	b := newBed(t)
 	for i := range 10 {
@@ -688,8 +687,8 @@ func TestWritesAreFew(t *testing.T) {
 	check(t, "looks to come", len(r.due), 0)
 }
 
-// While the API server refuses placeholders it is asked now and then, by few requests, and
-// all of them are made soon after it takes one.
+// While the API server refuses placeholders, it gets few requests, and all placeholders are created
+// soon after it accepts one.
 func TestRefusedPlaceholders(t *testing.T) {
 	b := newBed(t)
 	for i := range 10 {
@@ -721,7 +720,7 @@ func TestRefusedPlaceholders(t *testing.T) {
 	check(t, "ready", ready(b.get(tb)), v1alpha1.ReasonSlotsReady)
 }
 
-// An answer that was lost, and a watch that is behind, make no second placeholder.
+// A lost answer and a lagging watch make no second placeholder.
 func TestLostAnswers(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -737,7 +736,7 @@ func TestLostAnswers(t *testing.T) {
 	check(t, "placeholders", b.placeholders(tb), []string{"a/0", "a/1", "a/2"})
 	check(t, "placeholders created", b.writes["create Pod"], 3)
 
-	// A controller whose watches show nothing asks, and finds that they are there.
+	// A controller whose watches show nothing asks the API server, and finds the placeholders.
 	b.fault = func(string, client.Object) error { return nil }
 	r = b.replica()
 	for key := range r.seen {
@@ -755,7 +754,7 @@ func TestLostAnswers(t *testing.T) {
 	check(t, "asked again at once", r.ask(tb), 0)
 }
 
-// ask looks at a Testbed, and returns how many requests follow.
+// ask reconciles a Testbed, and returns the number of requests that follow.
 func (r *replica) ask(tb *v1alpha1.Testbed) int {
 	if err := r.reconcile(client.ObjectKeyFromObject(tb)); err != nil {
 		r.bed.t.Fatal(err)
@@ -763,7 +762,7 @@ func (r *replica) ask(tb *v1alpha1.Testbed) int {
 	return len(r.queue)
 }
 
-// A Testbed of the name of one that is gone is another one.
+// A Testbed with the name of a deleted one is another Testbed.
 func TestAnotherOfTheName(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -782,7 +781,7 @@ func TestAnotherOfTheName(t *testing.T) {
 	check(t, "counts", tb.Status.Counts, v1alpha1.SlotCounts{Slots: 1, Free: 1})
 }
 
-// What is out of range is refused by name.
+// A value out of range is refused with the field's name.
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
 		"Controllers": {Controllers: []string{Testbed, "no"}},
@@ -798,21 +797,21 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// metric is what cmd/deploy/observe/metrics.json says of one, by which the dashboards are held.
+// metric is an entry of cmd/deploy/observe/metrics.json, which the dashboards are checked against.
 type metric struct {
 	Type   string   `json:"type"`
 	Labels []string `json:"labels"`
 	Help   string   `json:"help"`
 }
 
-// elsewhere are the metrics of test beds that the scheduler, the interface and the server show: packages
-// plugin/slots, external/server and api/kube/server test them.
+// elsewhere holds the metrics of test beds that the scheduler, the interface and the server export:
+// packages plugin/slots, external/server and api/kube/server test them.
 var elsewhere = []string{
 	"spazio_testbed_swap_seconds", "spazio_testbed_events_total", "spazio_testbed_requests_total", "spazio_testbed_watchers",
 	"spazio_testbed_refused_callers_total",
 }
 
-// documented are the metrics of test beds that are shown here.
+// documented returns the metrics of test beds that this package exports.
 func documented(t *testing.T) map[string]metric {
 	t.Helper()
 	text, err := os.ReadFile("../../cmd/deploy/observe/metrics.json")
@@ -829,7 +828,7 @@ func documented(t *testing.T) map[string]metric {
 	return all
 }
 
-// shown are the metrics that have a series.
+// shown returns the metrics that have a series.
 func shown(t *testing.T, g prometheus.Gatherer) map[string]metric {
 	t.Helper()
 	families, err := g.Gather()
@@ -848,8 +847,8 @@ func shown(t *testing.T, g prometheus.Gatherer) map[string]metric {
 	return all
 }
 
-// Each metric is shown as cmd/deploy/observe/metrics.json has it, none besides, and all follow
-// Prometheus' rules.
+// Each metric is exported as in cmd/deploy/observe/metrics.json, there are no others, and all
+// follow Prometheus' rules.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	m, err := newMetrics(registry)
@@ -872,7 +871,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A placeholder is not deleted in the place of another that had its name.
+// A placeholder is not deleted in place of another that had its name.
 func TestAnotherPlaceholderOfTheName(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -891,7 +890,7 @@ func TestAnotherPlaceholderOfTheName(t *testing.T) {
 	check(t, "failed", testutil.ToFloat64(r.metrics.placeholders.WithLabelValues("delete", "failed")), 0.)
 }
 
-// What a controller has written it goes on from, though no watch has shown it yet.
+// A controller continues from its own writes, although no watch has shown them yet.
 func TestOwnWrites(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")

@@ -24,7 +24,7 @@ func read(t testing.TB, file string) []byte {
 	return text
 }
 
-// The thesis' own manifests become what somebody would write today.
+// The thesis's own manifests become present-day ones.
 func TestManifests(t *testing.T) {
 	got, notes, err := convert.Manifests(read(t, "old.yaml"))
 	if err != nil {
@@ -45,14 +45,14 @@ func TestManifests(t *testing.T) {
 	if text := notes[0].String(); text != "BatchJob/spark-crawler: spec.activeScheduling is left out" {
 		t.Error(text)
 	}
-	// What is new stays.
+	// New fields stay.
 	again, notes, err := convert.Manifests(got)
 	if err != nil || len(notes) > 0 || string(again) != string(got) {
 		t.Errorf("rewritten again: %v, %v: %s", err, notes, cmp.Diff(string(got), string(again)))
 	}
 }
 
-// The types take what is made, strictly, and the jobs make applications.
+// The types accept the result, strictly, and the jobs make applications.
 func TestManifestsByTheTypes(t *testing.T) {
 	text, _, err := convert.Manifests(read(t, "old.yaml"))
 	if err != nil {
@@ -91,7 +91,7 @@ func TestManifestsByTheTypes(t *testing.T) {
 	}
 }
 
-// flinkJob is a BatchJob with these fields of a FlinkCluster.
+// flinkJob returns a BatchJob with these fields of a FlinkCluster.
 func flinkJob(fields string) string {
 	return "{apiVersion: batchjob.gcr.io/v1alpha1, kind: BatchJob, metadata: {name: a}, spec: {flinkSpec: {" + fields + "}}}"
 }
@@ -159,7 +159,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A Slot is what a Testbed was called before.
+// A Testbed used to be called Slot.
 func TestSlot(t *testing.T) {
 	text, _, err := convert.Manifests([]byte("{apiVersion: batchjob.gcr.io/v1alpha1, kind: Slot, metadata: {name: a}, spec: {slotsPerNode: 1}}"))
 	if err != nil || !strings.Contains(string(text), "kind: Testbed\n") {
@@ -167,7 +167,7 @@ func TestSlot(t *testing.T) {
 	}
 }
 
-// Whatever is read, an error names a field, and nothing of the old group is left.
+// For any input, an error names a field, and the result has nothing of the old group.
 func FuzzManifests(f *testing.F) {
 	f.Add(read(f, "old.yaml"))
 	f.Add(read(f, "new.yaml"))

@@ -1,5 +1,5 @@
 package convert
 
-// What tests of the package outside of it look at.
+// These are exported for tests of the package from outside.
 
 var ErrInvalid = errInvalid

@@ -28,7 +28,7 @@ import (
 
 const soon = 2 * time.Millisecond
 
-// scheduler is a gRPC server over TLS that tells of the rooms that a test sends.
+// scheduler is a gRPC server over TLS that reports the rooms that a test sends.
 type scheduler struct {
 	spaziov1.UnimplementedRoomServiceServer
 	t        testing.TB
@@ -37,7 +37,7 @@ type scheduler struct {
 	token    string
 	server   *grpc.Server
 	served   chan error
-	// updates are for the stream that is open, opened tells of each.
+	// updates are for the open stream; opened gets a value for each one.
 	updates chan api.Rooms
 	opened  chan struct{}
 }
@@ -66,7 +66,7 @@ func (s *scheduler) start(addr string) string {
 		listener, err = guard.Listen(context.Background(), addr, config)
 		return err == nil
 	})
-	// None of an earlier server's streams takes an update for the next one's.
+	// No stream of an earlier server takes an update meant for the next one's.
 	s.server, s.served = grpc.NewServer(append(options, grpc.WaitForHandlers(true))...), make(chan error, 1)
 	spaziov1.RegisterRoomServiceServer(s.server, s)
 	go func(server *grpc.Server, served chan error) { served <- server.Serve(listener) }(s.server, s.served)
@@ -128,7 +128,7 @@ func watch(t testing.TB, c room.Config) *room.Client {
 
 func (s *scheduler) trust() transport.Config { return transport.Config{CAFile: s.identity.CAFile} }
 
-// readings are those of the named nodes that there are.
+// readings returns those of the named nodes that exist.
 func readings(w *room.Client, names ...string) map[string]room.Reading {
 	all := map[string]room.Reading{}
 	for _, name := range names {
@@ -144,7 +144,7 @@ func (s *scheduler) until(w *room.Client, want map[string]room.Reading) {
 	waitFor(s.t, fmt.Sprint(want), func() bool { return maps.Equal(readings(w, "a", "b", "c", "d"), want) })
 }
 
-// tokens says whether there was a change since it was last asked.
+// tokens reports whether there was a change since the last call.
 func tokens(w *room.Client) bool {
 	select {
 	case <-w.Changed():
@@ -154,7 +154,7 @@ func tokens(w *room.Client) bool {
 	}
 }
 
-// TestWatch follows what a scheduler tells: all, in parts, then what changes.
+// TestWatch follows a scheduler's reports: all nodes in parts, then changes.
 func TestWatch(t *testing.T) {
 	s := newScheduler(t)
 	w := watch(t, room.Config{Target: s.addr, Transport: s.trust()})
@@ -172,7 +172,7 @@ func TestWatch(t *testing.T) {
 	s.until(w, map[string]room.Reading{"a": readA, "b": readB})
 	waitFor(t, "a token", func() bool { return tokens(w) })
 
-	// A word without news is none.
+	// An update without a change is not reported.
 	before := w.Heard()
 	s.updates <- api.Rooms{}
 	s.updates <- api.Rooms{Rooms: []api.Room{a}, Gone: []string{"z"}}
@@ -187,8 +187,8 @@ func TestWatch(t *testing.T) {
 	waitFor(t, "a token", func() bool { return tokens(w) })
 }
 
-// TestSchedulerIsKilled and comes again, with other nodes: the client finds it, and
-// whatever it knew that is no longer so is gone.
+// TestSchedulerIsKilled restarts the scheduler with other nodes: the client finds it, and drops
+// outdated readings.
 func TestSchedulerIsKilled(t *testing.T) {
 	s := newScheduler(t)
 	lines := &transporttest.Journal{}
@@ -211,8 +211,8 @@ func TestSchedulerIsKilled(t *testing.T) {
 	}
 }
 
-// TestSilentSchedulerIsNotFresh: no reading is that is older than MaxAge, the receiver
-// hears of it, and the stream is given up.
+// TestSilentSchedulerIsNotFresh: there is no reading older than MaxAge, the receiver is notified,
+// and the stream is closed.
 func TestSilentSchedulerIsNotFresh(t *testing.T) {
 	s := newScheduler(t)
 	w := watch(t, room.Config{Target: s.addr, Transport: s.trust(), MaxAge: 20 * time.Millisecond})
@@ -233,7 +233,7 @@ func TestSilentSchedulerIsNotFresh(t *testing.T) {
 	})
 }
 
-// TestTokenIsShown, as it is when a stream begins.
+// TestTokenIsShown: a stream sends the token as it is when the stream begins.
 func TestTokenIsShown(t *testing.T) {
 	s := newScheduler(t)
 	s.token = "second"
@@ -255,7 +255,7 @@ func TestTokenIsShown(t *testing.T) {
 	s.until(w, map[string]room.Reading{"a": {}})
 }
 
-// TestMalformedRoomsEndTheStream, and change nothing.
+// TestMalformedRoomsEndTheStream: they change nothing.
 func TestMalformedRoomsEndTheStream(t *testing.T) {
 	s := newScheduler(t)
 	w := watch(t, room.Config{Target: s.addr, Transport: s.trust()})

@@ -18,7 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// Each kind that is registered has a definition of its own with a status apart.
+// Each registered kind has its own definition with a status subresource.
 func TestCRDs(t *testing.T) {
 	texts := v1alpha1.CRDs()
 	got := map[string]string{}
@@ -74,8 +74,8 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-// A Testbed can be read whatever is in the place of its nodes, which no API server looks at;
-// nodes come back as they were written.
+// A Testbed can be read whatever its nodes field holds, which no API server checks; nodes survive a
+// round trip.
 func TestTestbedNodes(t *testing.T) {
 	for nodes, want := range map[string]v1alpha1.TestbedNodes{
 		`["b 1/2 Settling","a 0","c.d 3 NoReport","e 2/0"]`: {
@@ -143,8 +143,7 @@ func TestEffectiveAuto(t *testing.T) {
 	}
 }
 
-// A history is bounded in runs and in the slots that they name, and never loses the
-// latest run's.
+// A history is bounded in runs and in the slots that they name, and always has the latest run's.
 func TestAddRun(t *testing.T) {
 	run := func(attempt, slots int) v1alpha1.Run {
 		r := v1alpha1.Run{Attempt: int32(attempt)}

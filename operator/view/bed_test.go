@@ -14,8 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/view"
 )
 
-// A Bed that was told of one change after the other shows what one shows that was told of
-// the outcome alone.
+// A Bed that got one change after the other shows the same as one that got the outcome alone.
 func TestBedFollows(t *testing.T) {
 	bad := 0
 	for seed := range uint64(40) {
@@ -91,7 +90,7 @@ func TestBedFollows(t *testing.T) {
 	}
 }
 
-// What was returned stays as it is whatever comes.
+// A returned view does not change later.
 func TestBedKeepsWhatItReturned(t *testing.T) {
 	b := view.NewBed()
 	b.SetTestbed(bed())
@@ -120,7 +119,7 @@ func TestBedKeepsWhatItReturned(t *testing.T) {
 	}
 }
 
-// A pod in a Testbed of 5,000 slots, and all its slots.
+// The benchmark changes a pod in a Testbed of 5,000 slots, and reads all slots.
 func BenchmarkBed(b *testing.B) {
 	t := bed()
 	t.Status.Nodes = nil

@@ -14,8 +14,8 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/view"
 )
 
-// A Testbed that changes while its pods are read is read anew, so that its claims and the
-// pods are of one time; one that changes all the time is read a few times.
+// A Testbed that changes while its pods are read is read again, so that its claims and the pods are
+// of one time; if it always changes, the number of reads is bounded.
 func TestSnapshot(t *testing.T) {
 	for name, test := range map[string]struct {
 		changes, reads int

@@ -17,7 +17,7 @@ import (
 
 const uid = "590f6f41-4acd-4b6d"
 
-// bed is a Testbed of two slots on each of two nodes, b before a.
+// bed returns a Testbed of two slots on each of two nodes, b before a.
 func bed() *v1alpha1.Testbed {
 	return &v1alpha1.Testbed{
 		ObjectMeta: metav1.ObjectMeta{Name: "bed", Namespace: "lab", UID: uid},
@@ -42,7 +42,7 @@ func claim(t *v1alpha1.Testbed, job string, slots ...string) *v1alpha1.Testbed {
 
 var created = metav1.NewTime(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
 
-// pod is one in a slot of bed; a placeholder without a job.
+// pod returns one in a slot of bed; a placeholder without a job.
 func pod(job, slot, node string, change ...func(*corev1.Pod)) corev1.Pod {
 	p := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -96,7 +96,7 @@ func TestSlots(t *testing.T) {
 			"0 b/0 pending", "1 a/0 pending", "2 b/1 pending", "3 a/1 pending",
 		}},
 		"cut": {cut, []corev1.Pod{pod("", "b/0", "b")}, []string{"0 b/0 free", "1 a/0 pending", "2 b/1 pending"}},
-		// Positions of a node whose slots follow measured room have gaps.
+		// Positions have gaps on a node whose slots follow measured room.
 		"auto": {claim(automatic(2), "j", "b/3"), []corev1.Pod{pod("", "b/1", "b"), pod("j", "b/3", "b")}, []string{
 			"0 b/1 free", "1 b/3 occupied lab/j p-j-3",
 		}},
@@ -125,7 +125,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// A status that no controller writes is an error that says where.
+// A status that no controller writes is an error that names the field.
 func TestSlotsRefuses(t *testing.T) {
 	twice := bed()
 	twice.Status.Nodes[1].Name = "b"
@@ -140,8 +140,7 @@ func TestSlotsRefuses(t *testing.T) {
 	}
 }
 
-// What the line counts are the slots that are shown below it, whatever the status counted
-// when it was written.
+// The summary counts the slots that are shown below it, whatever the status counted.
 func TestSummary(t *testing.T) {
 	b := bed()
 	b.Status.Counts = v1alpha1.SlotCounts{Slots: 9, Occupied: 9}

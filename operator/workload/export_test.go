@@ -1,6 +1,6 @@
 package workload
 
-// What tests of the package outside of it look at.
+// These are exported for tests of the package from outside.
 
 var (
 	ErrInvalid        = errInvalid

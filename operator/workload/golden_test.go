@@ -14,8 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/workload"
 )
 
-// golden is a file of testdata/golden: written by hand from the specification, not
-// from what the code makes.
+// golden is a file of testdata/golden, written by hand from the specification.
 type golden struct {
 	Job     v1alpha1.BatchJob        `json:"job"`
 	Request v1alpha1.CreationRequest `json:"request"`
@@ -65,7 +64,7 @@ func TestGolden(t *testing.T) {
 			if diff := cmp.Diff(&g.Job, job) + cmp.Diff(&g.Request, request); diff != "" {
 				t.Errorf("inputs are modified: %s", diff)
 			}
-			// The same again is the same: nothing is kept, nothing shared.
+			// A second call gives the same result: no state is kept or shared.
 			child.Object["spec"].(map[string]any)["changed"] = true
 			again, err := adapter.Child(job, request)
 			if err != nil {
@@ -78,7 +77,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// plain is a child as JSON has it.
+// plain returns a child as JSON has it.
 func plain(t *testing.T, child *unstructured.Unstructured) map[string]any {
 	t.Helper()
 	_ = child.DeepCopy() // panics on what JSON does not have

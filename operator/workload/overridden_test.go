@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/workload"
 )
 
-// Every field that a user gives and that the child has otherwise, or not at all, is named with
-// both values; what is used as it was given is not.
+// Every user's field that the child lacks or changes is named with both values; an unchanged one is
+// not.
 func TestOverridden(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind, spec string
@@ -72,8 +72,8 @@ func TestOverridden(t *testing.T) {
 	}
 }
 
-// What a user reads names the field, the beginning of its value and what it must be, and no
-// package of ours.
+// A message names the field, the beginning of its value and what it must be, and no package of
+// Spazio.
 func TestMessages(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for spec, want := range map[string]string{

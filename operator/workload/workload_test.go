@@ -23,7 +23,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/workload"
 )
 
-// batchJob makes a job of the kind whose spec is named.
+// batchJob returns a job of the kind that the spec names.
 func batchJob(t testing.TB, kind, spec string) *v1alpha1.BatchJob {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(spec))
@@ -74,7 +74,7 @@ func at(t *testing.T, o *unstructured.Unstructured, path string) any {
 	return value
 }
 
-// An executor's memory and overhead, calculated by hand.
+// The expected memory and overhead of an executor are calculated by hand.
 func TestSparkMemory(t *testing.T) {
 	for _, test := range []struct {
 		slot, spec       string
@@ -122,8 +122,7 @@ func TestSparkMemory(t *testing.T) {
 	}
 }
 
-// The cores of an executor are whole, what it requests is the slot's; the CPU of a task
-// manager is a number.
+// An executor's cores are whole and it requests the slot's; a task manager's CPU is a number.
 func TestCPU(t *testing.T) {
 	for _, test := range []struct {
 		cpu     string
@@ -186,7 +185,7 @@ func TestSparkLimits(t *testing.T) {
 	}
 }
 
-// What a slot does not name is the user's.
+// Resources that a slot does not name are the user's.
 func TestUnnamedResources(t *testing.T) {
 	got, err := child(t, batchJob(t, "spark", "{executor: {cores: 3, coreRequest: '3', memory: 2g, memoryOverhead: 512m}}"), request(1, "example.com/disk", "1"))
 	if err != nil {
@@ -213,7 +212,7 @@ func TestUnnamedResources(t *testing.T) {
 	}
 }
 
-// What a Job's pod asks for must fit in the slot: by what Kubernetes adds up.
+// The requests of a Job's pod, summed as Kubernetes does, must fit the slot.
 func TestJobFits(t *testing.T) {
 	for _, test := range []struct {
 		what, pod string
@@ -244,8 +243,8 @@ func TestJobFits(t *testing.T) {
 	}
 }
 
-// A limit that a container has is a request: no other is made beside it, and one that it
-// does not have is the slot's.
+// A container's limit becomes its request, and no other is added; a container without one gets the
+// slot's.
 func TestJobRequests(t *testing.T) {
 	got, err := child(t, batchJob(t, "job", "{template: {spec: {containers: [{name: a}, {name: b, resources: {limits: {cpu: 1}}}]}}}"),
 		request(1, "cpu", "2", "memory", "1Gi", "hugepages-2Mi", "4Mi", "kubernetes.io/batch-cpu", "5", "ephemeral-storage", "1Gi"))
@@ -264,7 +263,7 @@ func TestJobRequests(t *testing.T) {
 	}
 }
 
-// A Job that is to complete less often than there are slots runs no more pods than that.
+// A Job with fewer completions than slots runs no more pods than that.
 func TestJobPods(t *testing.T) {
 	for completions, want := range map[string]int32{"null": 4, "2": 2, "4": 4, "9": 4} {
 		job := batchJob(t, "job", "{completions: "+completions+", template: {spec: {containers: [{name: a}]}}}")
@@ -299,7 +298,7 @@ func TestFlinkTaskSlots(t *testing.T) {
 	}
 }
 
-// Task managers get the template of all pods as well: it names no slot.
+// Task managers get the common pod template as well, which names no slot.
 func TestFlinkTemplate(t *testing.T) {
 	for given, want := range map[string]string{
 		"{}": "{}",
@@ -321,7 +320,7 @@ func TestFlinkTemplate(t *testing.T) {
 	}
 }
 
-// Dynamic allocation stays within the claim, whichever way it is asked for.
+// Dynamic allocation stays within the claim, however it is enabled.
 func TestSparkDynamicAllocation(t *testing.T) {
 	for _, test := range []struct{ spec, path, want string }{
 		{"{dynamicAllocation: {enabled: true}}", "dynamicAllocation", "{enabled: true, maxExecutors: 3}"},
@@ -481,7 +480,7 @@ func TestName(t *testing.T) {
 			t.Errorf("%s, run %d: %s, want %s", test.job, test.attempt, got, test.want)
 		}
 	}
-	// Jobs with the same beginning don't share a name.
+	// Jobs with a common prefix do not share a name.
 	if a, b := workload.Name(long+"a", 1), workload.Name(long+"b", 1); a == b {
 		t.Errorf("two jobs are %s", a)
 	}
@@ -596,7 +595,7 @@ func TestCheckPod(t *testing.T) {
 	}
 }
 
-// Whatever a user writes is refused by its name or makes a child that is ours.
+// Any user input is refused with a field's name or makes a valid child.
 func FuzzChild(f *testing.F) {
 	f.Add("job", []byte(`{"template":{"spec":{"containers":[{"name":"a"}]}}}`), int64(1000), int64(1<<30), int32(2))
 	f.Add("spark", []byte(`{"executor":{"template":{"spec":{}}},"memoryOverheadFactor":"0.3"}`), int64(700), int64(896<<20), int32(3))
@@ -643,7 +642,7 @@ func FuzzChild(f *testing.F) {
 	})
 }
 
-// No status makes an adapter panic, and none is finished before it has ended.
+// No status makes an adapter panic, and no adapter is finished before it has ended.
 func FuzzStatus(f *testing.F) {
 	f.Add([]byte(`{"applicationState":{"state":"COMPLETED"},"terminationTime":"2026-11-22T09:30:00Z"}`))
 	f.Add([]byte(`{"jobStatus":{"state":"FINISHED","updateTime":"99999999999999999"}}`))

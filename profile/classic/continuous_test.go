@@ -13,8 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/classic"
 )
 
-// boutique has jobs that are each predicted 1.15 cores and a bucket, and that were
-// looked at a minute apart.
+// boutique returns jobs that are each predicted 1.15 cores and a bucket, and that were reviewed a
+// minute apart.
 func boutique(t testing.TB, names ...string) (*classic.ResourceModel, float64) {
 	t.Helper()
 	m := classic.NewCPUModel()
@@ -27,7 +27,7 @@ func boutique(t testing.TB, names ...string) (*classic.ResourceModel, float64) {
 	return m, cores
 }
 
-// factors are the jobs' predictions over what they were.
+// factors returns the jobs' predictions divided by their former ones.
 func factors(m *classic.ResourceModel, before float64, names ...string) map[string]float64 {
 	all := map[string]float64{}
 	for _, name := range names {
@@ -58,14 +58,14 @@ func TestContinuousIsTheThesiss(t *testing.T) {
 	if _, ok := m.GetJobUpdateTime(job("unknown")); ok {
 		t.Error("a job that is not in the model was inserted")
 	}
-	// The one that waits longest now is alone, where its mean is all there is.
+	// The job that waits longest is reviewed alone, where the mean is its own.
 	if got := c.Update(at.Add(time.Minute), metric); len(got) != 1 || got[0] != job("other") {
 		t.Errorf("looked at %v", got)
 	}
 	if diff := cmp.Diff(want, factors(m, before, "web", "cart", "ad", "other")); diff != "" {
 		t.Error(diff)
 	}
-	// A job without a value is left as it is, and out of the mean.
+	// A job without a value is unchanged, and left out of the mean.
 	c.Update(at.Add(2*time.Minute), map[classic.Job][]float64{job("web"): {2}, job("ad"): {2}})
 	if diff := cmp.Diff(want, factors(m, before, "web", "cart", "ad", "other")); diff != "" {
 		t.Error(diff)
@@ -100,7 +100,7 @@ func TestContinuousBand(t *testing.T) {
 	}
 }
 
-// A job whose application does not name it does not wait for ever.
+// A job that its application does not name does not wait for ever.
 func TestContinuousGoesOn(t *testing.T) {
 	m, _ := boutique(t, "a", "b")
 	c := classic.NewContinuous(m, func(classic.Job) []classic.Job { return nil })
@@ -114,7 +114,7 @@ func TestContinuousGoesOn(t *testing.T) {
 	}
 }
 
-// What was corrected stays so when samples come, and begins anew with the job.
+// A correction survives new samples, and starts anew with the job.
 func TestCorrectionsStay(t *testing.T) {
 	m, before := boutique(t, "web", "other")
 	c := classic.NewContinuous(m, func(classic.Job) []classic.Job { return []classic.Job{job("web"), job("other")} })
@@ -128,7 +128,7 @@ func TestCorrectionsStay(t *testing.T) {
 	}
 }
 
-// Whatever a metric says, predictions stay numbers.
+// For any metric, predictions stay numbers.
 func FuzzContinuous(f *testing.F) {
 	f.Add(1., 2.)
 	f.Add(math.NaN(), math.Inf(1))

@@ -95,7 +95,7 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// Any number of goroutines; what they leave is what one would.
+// Concurrent goroutines leave the same state as one.
 func TestConcurrent(t *testing.T) {
 	m, twin := classic.NewCPUModel(), classic.NewCPUModel()
 	update := func(m *classic.ResourceModel, g int) {

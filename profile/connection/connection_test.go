@@ -45,7 +45,7 @@ func observe(t testing.TB, g *connection.Graph, at time.Time, span time.Duration
 	}
 }
 
-// near forgives the digits that halving takes.
+// near ignores the digits that halving loses.
 var near = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b), 1) })
 
 func TestRatesAreOfTheTimeLookedAt(t *testing.T) {
@@ -73,7 +73,7 @@ func TestRatesAreOfTheTimeLookedAt(t *testing.T) {
 	}
 }
 
-// What is observed late weighs what it would, had it come in time.
+// A late observation has the weight that it would have had in time.
 func TestOrderDoesNotMatter(t *testing.T) {
 	at := []time.Time{start, start.Add(3 * time.Hour), start.Add(40 * time.Minute)}
 	var want []connection.Flow
@@ -137,7 +137,7 @@ func TestUpdates(t *testing.T) {
 	if at, ok := g.GetJobUpdateTime(job("x")); ok {
 		t.Errorf("an unknown job was looked at %v", at)
 	}
-	// Inserted again it begins anew; who calls it still does.
+	// A job that is inserted again begins anew; its callers still call it.
 	observe(t, g, start.Add(time.Hour), time.Minute, flow("a", "c", 1, 1), flow("b", "a", 1, 1))
 	if err := g.InsertNewJob(start.Add(2*time.Hour), job("a"), time.Hour, []connection.Flow{flow("a", "b", 3, 4), flow("a", "b", 1, 0)}); err != nil {
 		t.Fatal(err)
@@ -148,14 +148,14 @@ func TestUpdates(t *testing.T) {
 	if got := g.GetJobConnections(job("b")); len(got) != 1 {
 		t.Errorf("b calls %v", got)
 	}
-	// A callee stays known, however long it is not looked at by itself.
+	// A callee stays known, however long it is not reviewed itself.
 	called := graph(t, connection.Config{HalfLife: time.Minute})
 	observe(t, called, start, time.Minute, flow("web", "cart", 1, 1))
 	observe(t, called, start.Add(7*time.Minute), time.Minute)
 	if got := called.Jobs(); len(got) != 2 {
 		t.Errorf("known: %v", got)
 	}
-	// Of two looked at alike the first by name.
+	// Of two reviewed at the same time, the first by name goes.
 	g = graph(t, connection.Config{})
 	observe(t, g, start, time.Minute, flow("z", "y", 1, 1))
 	if of, _ := g.GetLastUpdatedJob(); of != job("y") {
@@ -188,8 +188,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Beyond the bound goes who was looked at longest ago, and of several the first by name,
-// as with a list that is searched each time.
+// Beyond the bound the least recently reviewed job goes, and of several the first by name, as with
+// a list that is searched each time.
 func TestWhoMakesRoom(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -226,7 +226,7 @@ func TestWhoMakesRoom(t *testing.T) {
 	}
 }
 
-// Who made room takes its connections along, as caller and as callee.
+// A removed job takes its connections along, as caller and as callee.
 func TestWhoMakesRoomIsCalledByNobody(t *testing.T) {
 	g := graph(t, connection.Config{MaxJobs: 3})
 	observe(t, g, start, time.Minute, flow("web", "cart", 1, 1), flow("cart", "db", 1, 1))
@@ -235,7 +235,7 @@ func TestWhoMakesRoomIsCalledByNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// web is left of the three, which were looked at together.
+	// Of the three, which were reviewed together, web remains.
 	if diff := cmp.Diff([]connection.Job{job("web"), job("x"), job("y")}, g.Jobs()); diff != "" {
 		t.Error(diff)
 	}
@@ -254,7 +254,7 @@ func TestWhoMakesRoomIsCalledByNobody(t *testing.T) {
 	}
 }
 
-// A job sends its requests, and its answers to who calls it.
+// A job sends its requests, and its answers to its callers.
 func TestBandwidths(t *testing.T) {
 	g := graph(t, connection.Config{})
 	observe(t, g, start, time.Minute, flow("web", "cart", 100, 400), flow("cart", "web", 7, 5), flow("cart", "db", 50, 60), flow("web", "db", 1, 50))
@@ -334,7 +334,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// names are the jobs' alone, a line a component.
+// names returns the jobs' names, a line a component.
 func names(components [][]connection.Job) []string {
 	var lines []string
 	for _, jobs := range components {
@@ -396,7 +396,7 @@ func TestApplications(t *testing.T) {
 	}
 }
 
-// The same label in another namespace is another application.
+// The same label in another namespace means another application.
 func TestLabelsAreOfANamespace(t *testing.T) {
 	g := graph(t, connection.Config{})
 	other := connection.Job{Namespace: "other", Kind: "Deployment", Name: "web"}
@@ -406,8 +406,8 @@ func TestLabelsAreOfANamespace(t *testing.T) {
 	}
 }
 
-// kosaraju is the textbook's: order the nodes by when a search leaves them, then
-// search the reversed graph in the reverse order.
+// kosaraju is the textbook's: order the nodes by the end of a search, then search the reversed
+// graph in the reverse order.
 func kosaraju(n int, edges [][2]int) [][]int {
 	out, in := make([][]int, n), make([][]int, n)
 	for _, e := range edges {
@@ -457,7 +457,7 @@ func kosaraju(n int, edges [][2]int) [][]int {
 	return components
 }
 
-// randomGraph has some nodes, each called by none or more.
+// randomGraph has some nodes, each with any number of callers.
 func randomGraph(rng *rand.Rand) (n int, edges [][2]int) {
 	n = 1 + rng.IntN(12)
 	for range rng.IntN(2*n + 1) {
@@ -500,7 +500,7 @@ func TestFindSCCIsKosarajus(t *testing.T) {
 	}
 }
 
-// Any number of goroutines.
+// Concurrent use is safe.
 func TestConcurrent(t *testing.T) {
 	g := graph(t, connection.Config{MaxJobs: 8})
 	var all sync.WaitGroup
@@ -529,8 +529,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// Whatever is observed, bounds hold, rates are finite and within what was observed, and
-// each job is in one component and one application.
+// For any observations, bounds hold, rates are finite and within the observed ones, and each job is
+// in one component and one application.
 func FuzzObserve(f *testing.F) {
 	f.Add([]byte{0, 1, 5, 5, 0, 10, 1, 2, 200, 0, 3, 1}, uint8(3))
 	f.Add([]byte{1, 1, 1, 255, 255, 0, 0, 1, 0, 0, 0, 0, 3, 2, 9, 9, 9, 9}, uint8(0))

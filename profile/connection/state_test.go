@@ -23,8 +23,7 @@ func restore(t testing.TB, g *connection.Graph, now time.Time, of connection.Job
 	}
 }
 
-// A graph that begins with all states of another knows what that one did, and goes on as it
-// does.
+// A graph restored from another's states has the same content, and continues as that does.
 func TestRestoredGraphGoesOn(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -69,7 +68,7 @@ func TestRestoredGraphGoesOn(t *testing.T) {
 	}
 }
 
-// What was heard since counts more than what was kept.
+// Newer observations count more than the restored ones.
 func TestRestoreKeepsFlows(t *testing.T) {
 	g, old := graph(t, connection.Config{}), graph(t, connection.Config{})
 	observe(t, old, start, time.Minute, flow("web", "cart", 5, 5))
@@ -78,14 +77,14 @@ func TestRestoreKeepsFlows(t *testing.T) {
 	if diff := cmp.Diff([]connection.Flow{flow("web", "ad", 1, 1)}, g.GetJobConnections(job("web"))); diff != "" {
 		t.Error(diff)
 	}
-	// Who but was called makes no calls of its own yet.
+	// A job that was only called makes no calls of its own yet.
 	restore(t, g, start.Add(time.Hour), job("db"), stateOf(t, "db", flow("db", "disk", 3, 4)))
 	if diff := cmp.Diff([]connection.Flow{flow("db", "disk", 3, 4)}, g.GetJobConnections(job("db"))); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// stateOf is that of a job whose flows went for a minute.
+// stateOf returns the state of a job whose flows lasted for a minute.
 func stateOf(t testing.TB, name string, flows ...connection.Flow) []byte {
 	t.Helper()
 	g := graph(t, connection.Config{MaxConnections: 5000})
@@ -93,7 +92,7 @@ func stateOf(t testing.TB, name string, flows ...connection.Flow) []byte {
 	return g.State(job(name))
 }
 
-// A clock that was ahead does not keep what comes from counting.
+// A clock that was ahead does not keep later observations from counting.
 func TestRestoreOfTheFuture(t *testing.T) {
 	old := graph(t, connection.Config{HalfLife: time.Hour})
 	observe(t, old, start.Add(1000*time.Hour), time.Minute, flow("web", "cart", 100, 0))
@@ -108,7 +107,7 @@ func TestRestoreOfTheFuture(t *testing.T) {
 	}
 }
 
-// A graph's own bounds hold for what is restored.
+// A graph's own bounds apply to restored states.
 func TestRestoreWithinBounds(t *testing.T) {
 	var flows []connection.Flow
 	for i := range 20 {
@@ -171,8 +170,8 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is restored is refused and leaves nothing, or a graph within its bounds that goes
-// on and whose own state is one.
+// Any restored state is refused without effect, or gives a graph within its bounds that works and
+// whose own state is valid.
 func FuzzRestore(f *testing.F) {
 	f.Add("web", []byte(`{"v":1,"t":1763798400000,"calls":[{"ns":"shop","name":"cart","at":1763798400000,"used":1763798400000,"s":60,"req":300,"resp":5}]}`))
 	f.Add("", []byte(`{"v":2}`))

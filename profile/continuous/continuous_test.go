@@ -32,8 +32,8 @@ func step(t testing.TB, c continuous.Config, at time.Time, services ...continuou
 	return factors
 }
 
-// limited is a service that a limit holds up for a share of its periods, whose target is
-// four times its median.
+// limited returns a service that a limit throttles for a share of its periods, whose target is four
+// times its median.
 func limited(throttled float64) continuous.Service {
 	return continuous.Service{Throttled: throttled, Limited: true, Target: .4, Median: .1}
 }
@@ -112,7 +112,7 @@ func TestMemoryIsRaisedAlone(t *testing.T) {
 	}
 }
 
-// By the band alone, metrics need be no shares, who has none is left out, and nothing is
+// By the band alone, metrics need be no shares, a service without one is left out, and no target is
 // lowered below its use, or memory below its target.
 func TestRelative(t *testing.T) {
 	service := func(throttled, stalled float64) continuous.Service {
@@ -143,7 +143,7 @@ func TestRelative(t *testing.T) {
 	}
 }
 
-// What was raised for comes back to 1, half of the way in 24 hours.
+// A factor that was raised decays to 1, half of the way in 24 hours.
 func TestDecays(t *testing.T) {
 	s := limited(0)
 	s.Factors = continuous.Factors{CPU: 3, Memory: 2, At: start}
@@ -173,7 +173,7 @@ func TestOn(t *testing.T) {
 	}
 }
 
-// TestGolden is what becomes of an application over a day and a half.
+// TestGolden runs an application for a day and a half.
 func TestGolden(t *testing.T) {
 	var trace strings.Builder
 	factors := make([]continuous.Factors, 3)
@@ -218,8 +218,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Whatever does not change ends in a fixed point, or in a cycle of one step; and none
-// is lowered to below what it uses, or out of bounds.
+// With constant input a factor ends in a fixed point, or in a cycle of one step; and none is
+// lowered below use, or out of bounds.
 func TestConstantInputSettles(t *testing.T) {
 	for seed := range uint64(90) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -251,7 +251,7 @@ func TestConstantInputSettles(t *testing.T) {
 			}
 			last[n%3] = factors
 		}
-		// What decays is within a thousandth of where it ends by now.
+		// A decaying value is within a thousandth of its limit by now.
 		for i := range services {
 			a, b, c := last[0][i].CPU, last[1][i].CPU, last[2][i].CPU
 			if math.Abs(a-b) > 2e-3 && math.Abs(b-c) > 2e-3 && math.Abs(a-c) > 2e-3 {
@@ -293,7 +293,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Whatever numbers come, factors are within bounds or refused.
+// For any numbers, factors are within bounds or refused.
 func FuzzStep(f *testing.F) {
 	f.Add(.02, .3, .1, .0, 1.2, int64(time.Hour))
 	f.Add(0., 0., 0., .5, 9., int64(-1))

@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
-// BenchmarkFleet is a window of each pod in turn, with what follows from it: 10,000
-// workloads of 15 pods on 5,000 nodes. B/fleet is what is held in the end.
+// BenchmarkFleet takes a window of each pod in turn, with its consequences: 10,000 workloads of 15
+// pods on 5,000 nodes. B/fleet is the final memory.
 func BenchmarkFleet(b *testing.B) {
 	const nodes, workloads, pods = 5_000, 10_000, 150_000
 	var before, after runtime.MemStats
@@ -54,8 +54,8 @@ func BenchmarkFleet(b *testing.B) {
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc), "B/fleet")
 }
 
-// BenchmarkHeld is what a store holds of a workload, and of each of its pods, after the first
-// hour of it and after a day, in each slot of which they were measured.
+// BenchmarkHeld measures a store's memory for a workload, and for each of its pods, after the first
+// hour and after a day, in each slot of which they were measured.
 func BenchmarkHeld(b *testing.B) {
 	const workloads, pods = 1_000, 15
 	for _, hours := range []int{1, 24} {
@@ -71,8 +71,8 @@ func BenchmarkHeld(b *testing.B) {
 	}
 }
 
-// held is the heap that a store of workloads with so many pods each takes, each pod on a
-// node of its own and measured once an hour.
+// held returns the heap of a store of workloads with that many pods each, each pod on its own node
+// and measured once an hour.
 func held(b *testing.B, workloads, pods, hours int) float64 {
 	var before, after runtime.MemStats
 	runtime.GC()

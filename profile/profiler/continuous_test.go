@@ -17,8 +17,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
-// tuned is a cluster of three services, each of one pod, two of which are one
-// application by their label, whose profiles are published.
+// tuned is a cluster of three services, each of one pod, two of which are one application by their
+// label, whose profiles are published.
 func tuned(t *testing.T, c profiler.ContinuousConfig) *cluster {
 	t.Helper()
 	k := newCluster(t, profiler.Config{Continuous: c})
@@ -30,7 +30,7 @@ func tuned(t *testing.T, c profiler.ContinuousConfig) *cluster {
 	return k
 }
 
-// minute is one of each of three services, in which limits held them up for some of 600
+// minute returns a window of each of three services, which limits throttled for some of 600
 // periods.
 func (c *cluster) minute(throttled [3]uint32) {
 	for n := range throttled {
@@ -53,7 +53,7 @@ func (c *cluster) tune() int {
 	return n
 }
 
-// step is ten minutes alike, and what is published then, by name.
+// step runs ten equal minutes, and returns what is published then, by name.
 func (c *cluster) step(throttled [3]uint32) map[string]profiler.Update {
 	c.t.Helper()
 	for range 10 {
@@ -115,7 +115,7 @@ func TestContinuousIsOff(t *testing.T) {
 	}
 }
 
-// Steps are not taken early, nor a first one of no time.
+// No step is early, and a first one without elapsed time is none.
 func TestContinuousSteps(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Rules: continuous.Config{Every: time.Minute}})
 	if got := c.store.TunesEvery(); got != time.Minute {
@@ -135,7 +135,7 @@ func TestContinuousSteps(t *testing.T) {
 	}
 }
 
-// Who calls whom makes applications of what has no label, and is published.
+// Calls between workloads make applications of those without a label, and are published.
 func TestConnections(t *testing.T) {
 	bare := func(name string) profile.Workload { return profile.Workload{Namespace: "default", Name: name} }
 	flows := []connection.Flow{
@@ -173,7 +173,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// Where there is a Prometheus server, windows do not count.
+// With a Prometheus server, windows do not count.
 func TestThrottledElsewhere(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
 	c.tune()
@@ -193,7 +193,7 @@ func TestThrottledElsewhere(t *testing.T) {
 	}
 }
 
-// A kill for want of memory raises memory, also where throttling is known elsewhere.
+// An OOM kill raises memory, also where throttling is known from elsewhere.
 func TestKillsRaiseMemory(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
 	c.tune()
@@ -205,7 +205,7 @@ func TestKillsRaiseMemory(t *testing.T) {
 	}
 }
 
-// So does a hundredth of the time spent waiting for memory, by what agents read.
+// So does a hundredth of the time spent waiting for memory, as read by agents.
 func TestStallsRaiseMemory(t *testing.T) {
 	for _, test := range []struct {
 		stalled float64
@@ -235,7 +235,7 @@ func TestStallsRaiseMemory(t *testing.T) {
 	}
 }
 
-// Without any report of a connection it is not known that there are none.
+// Without any report of a connection it is unknown whether there are some.
 func TestNobodyTellsWhoCallsWhom(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.Observe})
 	c.tune()
@@ -263,7 +263,7 @@ func TestLiteralMetrics(t *testing.T) {
 	})
 	c.store.Throttled([]continuous.Throttling{{Namespace: "default", Pod: "cart-5d4f8c7b9-x2x4v", Share: 1}})
 	got := c.step([3]uint32{0, 600, 600})
-	// Of 7 and 9 neither is a fifth from their mean; of 900 and 100 both are.
+	// 7 and 9 are within a fifth of their mean; 900 and 100 are not.
 	if web, cart := got["web"].Factors, got["cart"].Factors; web.CPU != 1 || cart.CPU != 1 || web.Memory != 1.2 || cart.Memory != 1 {
 		t.Errorf("factors %+v and %+v", web, cart)
 	}
@@ -283,8 +283,8 @@ func TestLiteralMetrics(t *testing.T) {
 	}
 }
 
-// The owner's bounds hold what comes of a factor, and not what it is on: cut before, a
-// service's use and its target are the same, and its bounds are no longer around it.
+// The owner's bounds apply to the result of a factor, not to its input: if they were applied
+// before, a service's use and target would be equal, and its bounds no longer around it.
 func TestContinuousWithinBounds(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On})
 	free, _ := c.store.Advise(c.at, deployment("web"))
@@ -300,14 +300,14 @@ func TestContinuousWithinBounds(t *testing.T) {
 	if r := held.Recommendations[0]; r.Target.CPU != most || math.Abs(r.Uncapped.CPU/of.Uncapped.CPU-1) > .01 {
 		t.Errorf("held up within its bound: %+v", r)
 	}
-	// A bound that is raised has an effect at once, and not that of hours before.
+	// A raised bound has an effect at once, not after hours.
 	wider := profile.Bounds{Max: profile.Amounts{CPU: 100}}
 	c.store.Observed(c.at, profiler.Object{Workload: deployment("web"), Spec: profiler.Spec{Bounds: wider}})
 	now, _ := c.store.Advise(c.at, deployment("web"))
 	if r := now.Recommendations[0]; r.Target.CPU > 1.01*of.Target.CPU {
 		t.Errorf("with another bound at once: %+v", r)
 	}
-	// Lowered, its bounds are around it.
+	// After it is lowered, the bounds are around the target.
 	low := tuned(t, profiler.ContinuousConfig{Mode: profiler.On})
 	low.store.Observed(low.at, profiler.Object{
 		Workload: deployment("cart"), At: low.at, Factors: continuous.Factors{CPU: .5, Memory: 1, At: low.at},
@@ -319,7 +319,7 @@ func TestContinuousWithinBounds(t *testing.T) {
 	}
 }
 
-// A factor is on 25 millicores at least, as in the simulator.
+// A factor applies to at least 25 millicores, as in the simulator.
 func TestContinuousIsOnSomething(t *testing.T) {
 	c := newCluster(t, profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On}})
 	c.pod(0, "a", deployment("seldom"))
@@ -331,7 +331,7 @@ func TestContinuousIsOnSomething(t *testing.T) {
 	}
 }
 
-// The application that a workload's owner names counts, whatever its pods' label says.
+// The application that a workload's owner names has priority over its pods' label.
 func TestApplicationOfTheOwner(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On})
 	for _, name := range []string{"cart", "other"} {
@@ -344,7 +344,7 @@ func TestApplicationOfTheOwner(t *testing.T) {
 			t.Errorf("%s is a part of %q, want %q", name, got[name].Application, want)
 		}
 	}
-	// The healthy one of the application is lowered, beside the one that is held up.
+	// The application's healthy service is lowered beside the throttled one.
 	if f := got["cart"].Factors.CPU; f >= 1 {
 		t.Errorf("cart × %v", f)
 	}
@@ -354,7 +354,7 @@ func TestApplicationOfTheOwner(t *testing.T) {
 	}
 }
 
-// A process that begins goes on with what was published.
+// A process that begins continues from the published state.
 func TestFactorsAreTakenOver(t *testing.T) {
 	c := newCluster(t, profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On}})
 	published := continuous.Factors{CPU: 2, Memory: 1.5, At: start}
@@ -379,7 +379,7 @@ func TestContinuousConfig(t *testing.T) {
 	}
 }
 
-// kept are the checkpoints that are due, by workload.
+// kept returns the due checkpoints, by workload.
 func (c *cluster) kept() map[profile.Workload]profiler.Checkpoint {
 	all := map[profile.Workload]profiler.Checkpoint{}
 	for _, s := range c.store.Checkpoints(c.at, profiler.ShardCount) {
@@ -390,8 +390,8 @@ func (c *cluster) kept() map[profile.Workload]profiler.Checkpoint {
 	return all
 }
 
-// Who calls whom is in the checkpoints, and a process that begins with them knows it before
-// it receives anything.
+// Calls are in the checkpoints, and a process that begins with them knows them before it receives
+// anything.
 func TestConnectionsAreKept(t *testing.T) {
 	on := profiler.ContinuousConfig{Mode: profiler.Observe}
 	c := tuned(t, on)
@@ -429,20 +429,20 @@ func TestConnectionsAreKept(t *testing.T) {
 	if next.store.HasFlows() {
 		t.Error("what was kept counts as heard: what is not in it would be deleted")
 	}
-	// A checkpoint whose calls are none costs no profile.
+	// Malformed calls in a checkpoint do not cost the profile.
 	bad := kept[deployment("web")]
 	bad.Calls = []byte("{}")
 	if err := next.store.RestoreCalls(next.at, bad); !errors.Is(err, profile.ErrVersion) {
 		t.Error(err)
 	}
-	// Where the continuous profiler is off no one asks.
+	// With the continuous profiler off, connections are not read.
 	off := newCluster(t, profiler.Config{})
 	if err := off.store.RestoreCalls(off.at, bad); err != nil {
 		t.Error(err)
 	}
 }
 
-// A workload that was heard of after its shard was kept is to be kept again, measured or not.
+// A workload with new calls since its shard was written is due again, measured or not.
 func TestNewConnectionsAreUnsaved(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.Observe})
 	c.at = c.at.Add(10 * time.Minute)
@@ -460,7 +460,7 @@ func TestNewConnectionsAreUnsaved(t *testing.T) {
 	}
 }
 
-// Calls have the room in a checkpoint that profiles leave, and cost none its place.
+// Calls use the room that profiles leave in a checkpoint, and displace none.
 func TestConnectionsHaveTheRoomThatIsLeft(t *testing.T) {
 	const workloads, most = 3000, 900 << 10
 	c := newCluster(t, profiler.Config{MaxOfNamespace: workloads, Continuous: profiler.ContinuousConfig{Mode: profiler.Observe}})
@@ -502,7 +502,7 @@ func TestConnectionsHaveTheRoomThatIsLeft(t *testing.T) {
 	}
 }
 
-// A process that begins does not say that a workload is part of nothing, until it knows.
+// A process that begins does not publish that a workload is part of no application, until it knows.
 func TestApplicationsAreTakenOver(t *testing.T) {
 	c := newCluster(t, profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.Observe}})
 	c.store.Observed(c.at, profiler.Object{Workload: deployment("web"), At: start, Application: "shop"})

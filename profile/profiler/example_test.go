@@ -10,8 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// The API shows a pod, its node's agent says what it takes, and that is what its workload's
-// profile is to say.
+// The API shows a pod, its node's agent reports its usage, and that becomes its workload's profile.
 func Example() {
 	store, err := profiler.New(profiler.Config{})
 	if err != nil {

@@ -55,7 +55,7 @@ func serve(t testing.TB, c profiler.ServerConfig) (*profiler.Store, *profiler.Se
 	return store, server, spaziov1.NewUsageServiceClient(connection)
 }
 
-// counted returns the batches that were accepted, refused and foreign, as the metrics have them.
+// counted returns the numbers of accepted, refused and foreign batches from the metrics.
 func counted(t testing.TB, server *profiler.Server) (n [3]float64) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -80,7 +80,7 @@ func batch(node string, sequence uint64) *spaziov1.UsageBatch {
 	}})
 }
 
-// exchange sends a batch and returns how the stream ended, OK if it was acknowledged.
+// exchange sends a batch and returns the stream's status, OK if it was acknowledged.
 func exchange(t testing.TB, stream grpc.BidiStreamingClient[spaziov1.UsageBatch, spaziov1.UsageAck], b *spaziov1.UsageBatch) codes.Code {
 	t.Helper()
 	_ = stream.Send(b) // Recv says why it failed
@@ -109,7 +109,7 @@ func TestBatchesReachTheStore(t *testing.T) {
 		}
 	}
 	<-server.Received()
-	// The one that was not acknowledged before begins the next stream.
+	// The unacknowledged batch begins the next stream.
 	if code := exchange(t, open(t, client), batch("a", 3)); code != codes.OK {
 		t.Fatal(code)
 	}
@@ -146,8 +146,8 @@ func TestMalformedBatches(t *testing.T) {
 	}
 }
 
-// A window that is out of range is left out, counted, logged once and named to the sender;
-// its neighbours reach the store, whichever field is wrong.
+// A window out of range, in any field, is left out, counted, logged once and named to the sender;
+// its neighbours reach the store.
 func TestWindowsOutOfRange(t *testing.T) {
 	var log bytes.Buffer
 	store, server, client := serve(t, profiler.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -187,7 +187,7 @@ func TestWindowsOutOfRange(t *testing.T) {
 	}
 }
 
-// An agent speaks of its own node, and a stream of one.
+// An agent may report its own node only, and a stream one node only.
 func TestCallersSpeakOfTheirNode(t *testing.T) {
 	refused := status.Error(codes.Unauthenticated, "no token")
 	caller := make(chan string, 1)
@@ -235,8 +235,7 @@ func TestStreamsOfANodeAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever bytes come, the stream is answered or ended, and the store stays within
-// its bounds.
+// For any bytes, the stream is answered or ended, and the store stays within its bounds.
 func FuzzReport(f *testing.F) {
 	good, err := proto.Marshal(batch("a", 1))
 	if err != nil {
@@ -272,7 +271,7 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// oneBatch is a stream of a batch.
+// oneBatch is a stream of one batch.
 type oneBatch struct {
 	grpc.ServerStream
 	ctx   context.Context

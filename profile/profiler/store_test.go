@@ -19,7 +19,7 @@ import (
 
 var start = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 
-// cluster feeds a store as the API and the agents do.
+// cluster feeds a store like the API and the agents.
 type cluster struct {
 	t        testing.TB
 	store    *profiler.Store
@@ -40,14 +40,14 @@ func deployment(name string) profile.Workload {
 	return profile.Workload{Namespace: "default", Kind: "Deployment", Name: name}
 }
 
-// uid is of the form that the API server gives.
+// uid has the API server's format.
 func uid(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-000000000000", n) }
 
 func (c *cluster) pod(n int, node string, w profile.Workload) {
 	c.store.Pod(c.at, profiler.Pod{UID: uid(n), Node: node, Workload: w, Always: true})
 }
 
-// window is a minute of a pod of some age.
+// window returns a minute of a pod of some age.
 func window(n int, cores, memory float64) agent.Window {
 	return agent.Window{Pod: reserve.KeyOf(uid(n)), Usage: profile.Usage{
 		Age: time.Hour, Span: time.Minute, CPU: 60 * cores, Pressure: true, Memory: memory, MemoryPeak: memory,
@@ -59,7 +59,7 @@ func (c *cluster) send(node string, windows ...agent.Window) profiler.Results {
 	return c.store.Windows(c.at, agent.UsageBatch{Node: node, Incarnation: 1, Sequence: c.sequence[node], Windows: windows})
 }
 
-// publish answers for all updates that are due, in their order.
+// publish acknowledges all due updates, in their order.
 func (c *cluster) publish() []profiler.Update {
 	updates := c.store.Changed(c.at, math.MaxInt)
 	for _, u := range updates {
@@ -140,7 +140,7 @@ func TestWindowsOfUnknownPodsWait(t *testing.T) {
 	}
 }
 
-// A window without CPU, or without memory, says nothing of it.
+// A window without CPU, or without memory, does not count for it.
 func TestWindowsOfWhatWasNotRead(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("web"))
@@ -157,7 +157,7 @@ func TestWindowsOfWhatWasNotRead(t *testing.T) {
 	}
 }
 
-// What takes 1.2 millicores is published as 2 and not written again for that.
+// A usage of 1.2 millicores is published as 2 and not rewritten because of that.
 func TestRoundedAmountsAreNoNews(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("tiny"))
@@ -202,7 +202,7 @@ func TestWindowsOfStaticPodsAreTheirMirrors(t *testing.T) {
 		if got := c.publish(); len(got) != 1 || got[0].Workload != deployment("static") {
 			t.Errorf("%s: updates %v", name, names(got))
 		}
-		// The mirror is made anew.
+		// The mirror is recreated.
 		c.store.Gone(c.at, uid(1))
 		show(4, "a", deployment("anew"))
 		send()
@@ -212,7 +212,7 @@ func TestWindowsOfStaticPodsAreTheirMirrors(t *testing.T) {
 	}
 }
 
-// A mirror that was made anew while nothing was heard of the API has its pod's windows.
+// A mirror that was recreated while the API was away gets its pod's windows.
 func TestMirrorsMadeAnewBetweenLists(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	const static = "0123456789abcdef0123456789abcdef"
@@ -241,8 +241,8 @@ func TestMirrorsTakeNoPodsWindows(t *testing.T) {
 	}
 }
 
-// On each of 1,100 nodes is a pod that the API never shows, for ten minutes: an ordinary
-// pod's first window waits for it all the same.
+// On each of 1,100 nodes is a pod that the API does not show for ten minutes: an ordinary pod's
+// first window still waits for its pod.
 func TestPodsThatNeverComePushOutNoOthers(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	for range 10 {
@@ -258,7 +258,7 @@ func TestPodsThatNeverComePushOutNoOthers(t *testing.T) {
 	}
 }
 
-// A node that floods the profiler has its share, and others theirs.
+// A node that floods the profiler gets its share, and others theirs.
 func TestAFloodingNodePushesOutNoOthers(t *testing.T) {
 	c := newCluster(t, profiler.Config{MaxWaiting: 100})
 	c.send("quiet", window(1, .5, 1<<30))
@@ -279,8 +279,6 @@ func TestAFloodingNodePushesOutNoOthers(t *testing.T) {
 }
 
 // A container's window waits until the API names the container.
-// An old pod says nothing of the newer revision, also where its agent has been
-// restarted, and knows it for a minute, or its window comes late.
 func TestRevisionsAreInTheOrderOfTheirPods(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	pod := func(n int, revision string) {
@@ -304,8 +302,8 @@ func TestRevisionsAreInTheOrderOfTheirPods(t *testing.T) {
 	}
 }
 
-// A workload that is measured for the first time when it was to be refreshed is
-// published once: the second time it would be made anew, which the API refuses.
+// A workload that is first measured when its refresh is due is published once, because the API
+// would refuse a second creation.
 func TestAFirstUpdateIsOne(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("web"))
@@ -361,7 +359,7 @@ func TestDuplicates(t *testing.T) {
 		{0, 2, 5, profiler.Accepted}, {0, 2, 5, profiler.Duplicate}, {0, 2, 4, profiler.Duplicate}, {0, 2, 6, profiler.Accepted},
 		{time.Minute, 1, 9, profiler.Duplicate}, {time.Minute, 3, 1, profiler.Accepted}, {time.Minute, 2, 7, profiler.Duplicate},
 		{time.Hour, 3, 1, profiler.Duplicate},
-		// Silent for so long, its clock may have been set back.
+		// After this long without reports, the node's clock may have been set back.
 		{time.Hour, 1, 1, profiler.Accepted}, {time.Hour, 1, 2, profiler.Accepted},
 	} {
 		want(t, fmt.Sprint(test), send(test.after, test.incarnation, test.sequence), test.want, 1)
@@ -387,7 +385,7 @@ func TestOnlyChangesArePublished(t *testing.T) {
 		}
 		measure(n, n+1, .5, 1e9)
 	}
-	// n/(n+1) in steps of at least an eighth, rounded to sixteenths.
+	// The confidence n/(n+1) changes in steps of at least an eighth, rounded to sixteenths.
 	if want := []float64{.5, .6875, .8125, .9375}; !cmp.Equal(confidence, want) {
 		t.Errorf("published at confidences %v, want %v", confidence, want)
 	}
@@ -396,14 +394,14 @@ func TestOnlyChangesArePublished(t *testing.T) {
 	if got := c.publish(); got != nil {
 		t.Errorf("2 %% were published: %+v", got)
 	}
-	// All by a half: within what pods of one workload may differ by.
+	// A change of all by half is within the spread of one workload's pods.
 	measure(0, 40, .5, 1.5e9)
 	measure(0, 40, .5, 1.5e9)
 	got := c.publish()
 	if len(got) != 1 || got[0].Demand.Memory.Amount < 1.4e9 {
 		t.Fatalf("a half more: %+v", got)
 	}
-	// The same again ten minutes later, if anything was measured since.
+	// Ten minutes later it is published again, if anything was measured since.
 	c.at = got[0].At.Add(10 * time.Minute)
 	if again := c.publish(); again != nil {
 		t.Errorf("published without news: %v", names(again))
@@ -415,8 +413,8 @@ func TestOnlyChangesArePublished(t *testing.T) {
 	}
 }
 
-// TestAmountsBesideAStepAreQuiet: an amount that wavers about a step of what is
-// published is not published each time.
+// TestAmountsBesideAStepAreQuiet: an amount that varies about a published step is not published
+// each time.
 func TestAmountsBesideAStepAreQuiet(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("web"))
@@ -451,7 +449,7 @@ func TestFailedUpdatesComeAgain(t *testing.T) {
 	if got := c.publish(); len(got) != 1 {
 		t.Errorf("after its object was deleted: %v", names(got))
 	}
-	// Somebody edits what was published.
+	// Another client edits the published object.
 	c.store.Observed(c.at, profiler.Object{Workload: deployment("web"), Demand: profile.Demand{CPU: profile.Share{Amount: 64, Confidence: 1}}, At: c.at})
 	if got := c.publish(); len(got) != 1 || got[0].Demand.CPU.Amount > 1 {
 		t.Errorf("after its object was edited: %+v", got)
@@ -488,7 +486,7 @@ func TestBoundOfOne(t *testing.T) {
 	}
 }
 
-// Of a pod whose workload nothing is known of that is said, until it is measured.
+// A pod of an unknown workload is reported as such, until it is measured.
 func TestUnknownWorkloads(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	pod := profiler.Pod{UID: uid(1), Node: "a", Workload: deployment("web")}
@@ -524,7 +522,7 @@ func TestBoundOfNodes(t *testing.T) {
 	}
 }
 
-// Whoever invents names takes his own namespace's room.
+// A client that invents names uses its own namespace's room.
 func TestBoundsOfWorkloads(t *testing.T) {
 	c := newCluster(t, profiler.Config{MaxOfNamespace: 3, MaxWorkloads: 5})
 	seen := func(n int, namespace, name string) {
@@ -543,13 +541,13 @@ func TestBoundsOfWorkloads(t *testing.T) {
 	if want := []string{"loud/7", "loud/8", "loud/9"}; !cmp.Equal(got, append(want, "loud/0 gone", "loud/1 gone", "loud/2 gone", "loud/3 gone", "loud/4 gone", "loud/5 gone", "loud/6 gone")) {
 		t.Errorf("updates %q", got)
 	}
-	// The one of all that was seen least lately goes.
+	// The least recently seen of all goes.
 	seen(1, "quiet", "one")
 	seen(3, "other", "three")
 	if got := names(c.publish()); !cmp.Equal(got, []string{"other/three", "quiet/two gone"}) {
 		t.Errorf("updates %q", got)
 	}
-	// A pod whose workload went brings it back.
+	// A pod whose workload was removed brings it back.
 	c.at = c.at.Add(time.Second)
 	c.send("a", window(2, .5, 1e9))
 	if got := names(c.publish()); !cmp.Equal(got, []string{"quiet/two", "loud/7 gone"}) {
@@ -575,7 +573,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	}
 }
 
-// A job with a new name each run is known by its template.
+// A job with a new name each run is identified by its template.
 func TestTemplatesArePriors(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	run := func(n int, template uint64) {
@@ -595,7 +593,7 @@ func TestTemplatesArePriors(t *testing.T) {
 	}
 }
 
-// One workload of many pods is not all that are alike: 40 pods count as four.
+// One workload of many pods does not outweigh similar ones: 40 pods count as four.
 func TestPriorsAreOfWorkloads(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	pods := 0
@@ -621,7 +619,7 @@ func TestPriorsAreOfWorkloads(t *testing.T) {
 	}
 }
 
-// One node that lies is not the workload.
+// One lying node does not determine the workload.
 func TestAHostileNodeIsBounded(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	n := 0
@@ -641,8 +639,7 @@ func TestAHostileNodeIsBounded(t *testing.T) {
 	}
 }
 
-// A profile forgets as the rules that it is asked by expect: with an hour's
-// half-life the last of many hours counts.
+// A profile forgets as its rules expect: with an hour's half-life the last of many hours dominates.
 func TestHalfLivesAreThePresets(t *testing.T) {
 	rule := profile.Rule{HalfLife: time.Hour, Percentile: .5}
 	for name, c := range map[string]struct {
@@ -672,7 +669,7 @@ func TestHalfLivesAreThePresets(t *testing.T) {
 	}
 }
 
-// What a node has sent is known for as long as there is room, however long ago.
+// A node's last batch is kept while there is room, however old it is.
 func TestABatchIsTakenOnce(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("web"))
@@ -684,7 +681,7 @@ func TestABatchIsTakenOnce(t *testing.T) {
 	want(t, "the batch, an hour later", c.store.Windows(c.at, b), profiler.Duplicate, 1)
 }
 
-// For how long which demand held is what is recommended, not its mean.
+// The recommendation depends on how long each demand lasted, not on its mean.
 func TestDemandsAreRecommended(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("web"))
@@ -743,7 +740,7 @@ func TestCheckpoints(t *testing.T) {
 	if err := next.store.Restore(c.at, bad); !errors.As(err, &at) {
 		t.Errorf("cut short: %v", err)
 	}
-	// What is measured already counts more.
+	// A measured value has more weight.
 	fresh := newCluster(t, profiler.Config{})
 	fresh.pod(1, "a", deployment("web"))
 	fresh.send("a", window(1, 2, 4e9))
@@ -755,10 +752,9 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// Of 3,000 workloads that are measured each minute nothing is older than Refresh in
-// the checkpoints, at less than one write a second; a process that begins with them
-// knows every workload, and its own checkpoints lose none that no one measures any
-// more.
+// Of 3,000 workloads that are measured each minute no checkpoint is older than Refresh, at less
+// than one write a second; a process that begins with them knows every workload, and its own
+// checkpoints keep those that are no longer measured.
 func TestCheckpointsAreFreshAndFew(t *testing.T) {
 	const workloads = 3000
 	c := newCluster(t, profiler.Config{MaxOfNamespace: workloads})
@@ -803,7 +799,7 @@ func TestCheckpointsAreFreshAndFew(t *testing.T) {
 	if restored != workloads {
 		t.Fatalf("%d workloads restored", restored)
 	}
-	// One that goes on is measured, which makes its shard be written.
+	// A continuing workload is measured, so that its shard is written.
 	for n := range 10 {
 		next.pod(n, "a", deployment(fmt.Sprint(n)))
 		next.send("a", window(n, .5, 1e9))
@@ -816,7 +812,7 @@ func TestCheckpointsAreFreshAndFew(t *testing.T) {
 	}
 }
 
-// A workload that is forgotten leaves its shard, in which the others stay.
+// A forgotten workload leaves its shard, in which the others stay.
 func TestCheckpointsForget(t *testing.T) {
 	c := newCluster(t, profiler.Config{MaxOfNamespace: 1})
 	c.pod(1, "a", deployment("old"))
@@ -834,9 +830,8 @@ func TestCheckpointsForget(t *testing.T) {
 	}
 }
 
-// Of a workload that nothing is measured of for a day that is said, once, and without
-// making what is known younger; also where another process published it. What is
-// measured then is said at once.
+// A workload that was not measured for a day is published as stale, once, and its age stays; also
+// if another process published it. New measurements are published at once.
 func TestIdleWorkloadsAreStale(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("idle"))
@@ -871,7 +866,7 @@ func TestIdleWorkloadsAreStale(t *testing.T) {
 			t.Fatalf("said again: %q", names(got))
 		}
 	}
-	// A standby has seen that it is said.
+	// A standby has seen the condition.
 	other.Stale = true
 	standby := newCluster(t, profiler.Config{})
 	standby.at = c.at
@@ -889,7 +884,7 @@ func TestIdleWorkloadsAreStale(t *testing.T) {
 	}
 }
 
-// state is that of the checkpoint of a store's one workload.
+// state returns that of the checkpoint of a store's only workload.
 func state(t *testing.T, c *cluster) []byte {
 	t.Helper()
 	for number := range profiler.ShardCount {
@@ -904,7 +899,7 @@ func state(t *testing.T, c *cluster) []byte {
 	return nil
 }
 
-// alike are names of workloads whose checkpoints are in one shard.
+// alike returns names of workloads whose checkpoints are in one shard.
 func alike(t *testing.T) (names []string) {
 	t.Helper()
 	const workloads = 20_000
@@ -920,7 +915,7 @@ func alike(t *testing.T) (names []string) {
 	return names
 }
 
-// Who makes large checkpoints has no room for them; others have.
+// A workload with large checkpoints gets no room for them; others do.
 func TestCheckpointsAreBounded(t *testing.T) {
 	const small, containers = 5, 60
 	names := alike(t)
@@ -952,7 +947,7 @@ func TestCheckpointsAreBounded(t *testing.T) {
 			t.Errorf("there is no room for small workload %s", name)
 		}
 	}
-	// In base64, with the names beside them, an object may have 1.5 MB.
+	// With base64 and the names an object may have 1.5 MB.
 	if left := len(names) - len(kept); left == 0 || left != shards[0].Left || size > 1_000_000 || size < 500_000 {
 		t.Errorf("%d of %d left, %d are said to be; %d bytes", left, len(names), shards[0].Left, size)
 	}
@@ -972,7 +967,7 @@ func TestPodsAreForgotten(t *testing.T) {
 	}
 }
 
-// Replicas that receive the same know the same, whichever writes.
+// Replicas with the same input have the same state, whichever writes.
 func TestAStandbyKnowsAll(t *testing.T) {
 	leader, standby := newCluster(t, profiler.Config{}), newCluster(t, profiler.Config{})
 	for n := range 50 {
@@ -1042,7 +1037,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// Whatever a checkpoint holds, it is taken, or refused without a trace.
+// Any checkpoint is accepted, or refused without effect.
 func FuzzCheckpoint(f *testing.F) {
 	p, err := profile.New(profile.Config{})
 	if err != nil {
@@ -1072,7 +1067,7 @@ func FuzzCheckpoint(f *testing.F) {
 	})
 }
 
-// What is recommended names the containers of the pods of now, one that is alone too.
+// A recommendation names the containers of present pods, also a single one.
 func TestRecommendationsNameContainers(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	if _, ok := c.store.Advise(c.at, deployment("web")); ok {
@@ -1109,7 +1104,7 @@ func TestRecommendationsNameContainers(t *testing.T) {
 	if got := c.store.Peak(uid(2), "main"); got != 0 {
 		t.Errorf("peak of a pod that nobody knows: %v", got)
 	}
-	// A pod of another template, whose containers have not been measured apart.
+	// This is a pod of another template, whose containers have not been measured separately.
 	show(2, "app", "proxy")
 	if got := named(); got != nil {
 		t.Errorf("recommended %v", got)
@@ -1120,7 +1115,7 @@ func TestRecommendationsNameContainers(t *testing.T) {
 	}
 }
 
-// What a Store does not know may have a workload published, until it is.
+// A workload that a Store does not know may be published already, until it is read.
 func TestAgainIsPublished(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.store.Again(c.at, deployment("web"))
@@ -1138,7 +1133,7 @@ func TestAgainIsPublished(t *testing.T) {
 	if got := c.publish(); got != nil {
 		t.Errorf("at once after a failure: %v", names(got))
 	}
-	// A window asks again once the failure is a while ago.
+	// A window triggers another query some time after the failure.
 	c.at = c.at.Add(time.Minute)
 	c.send("a", window(1, .5, 1<<30))
 	if got := c.publish(); len(got) != 1 {
@@ -1148,7 +1143,7 @@ func TestAgainIsPublished(t *testing.T) {
 	if got := c.publish(); got != nil {
 		t.Errorf("published once more: %v", names(got))
 	}
-	// Without a window it is a refresh that does.
+	// Without a window a refresh does.
 	c.store.Again(c.at, deployment("web"))
 	for _, u := range c.store.Changed(c.at, math.MaxInt) {
 		c.store.Failed(c.at, u)
@@ -1160,7 +1155,7 @@ func TestAgainIsPublished(t *testing.T) {
 	}
 }
 
-// A limit that holds a pod up does not make it wait for a core.
+// Throttling by a limit is not waiting for a core.
 func TestHeldUpIsNotDemand(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("web"))

@@ -18,7 +18,7 @@ import (
 
 var start = time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
 
-// every makes a series of a value every five minutes.
+// every returns a series of a value every five minutes.
 func every(r replay.Resource, n int, value func(i int) float64) replay.Series {
 	s := replay.Series{Name: "s", Resource: r}
 	for i := range n {
@@ -40,8 +40,7 @@ func (c constant) Predict(time.Time) float64      { return float64(c) }
 
 const perDay = 24 * 12
 
-// A series that is 1, and 3 at every 12th sample: of the windows of 6 samples half
-// hold a 3.
+// A series is 1, and 3 at every 12th sample: half of the windows of 6 samples have a 3.
 func TestEvaluateClosedForm(t *testing.T) {
 	series := every(replay.CPU, 3*perDay+7, func(i int) float64 {
 		if i%12 == 0 {
@@ -54,7 +53,7 @@ func TestEvaluateClosedForm(t *testing.T) {
 	for _, c := range []struct {
 		value, quality, overhead, pinball float64
 	}{
-		// Of 289 windows 145 hold no 3: the first begins behind one.
+		// Of 289 windows 145 have no 3: the first begins after one.
 		{3, 1, 3/mean(145, 144) - 1, .02 * 2 * 145. / n / mean(145, 144)},
 		{1, 145. / n, 1/mean(145, 144) - 1, .98 * 2 * 144. / n / mean(145, 144)},
 	} {
@@ -70,7 +69,7 @@ func TestEvaluateClosedForm(t *testing.T) {
 	}
 }
 
-// mean of windows of which some hold no 3 and others one.
+// mean returns that of windows of which some have no 3 and others one.
 func mean(without, with float64) float64 {
 	return (without + with*8/6) / (without + with)
 }
@@ -89,7 +88,7 @@ func TestEvaluateMeanOfRatios(t *testing.T) {
 }
 
 func TestEvaluateParts(t *testing.T) {
-	// The halves differ, and each is replayed as if it were all.
+	// The halves differ, and each is replayed as if it were the whole.
 	series := every(replay.CPU, 4*perDay*2, func(i int) float64 {
 		if i >= 4*perDay {
 			return 5
@@ -113,7 +112,7 @@ func TestEvaluateParts(t *testing.T) {
 }
 
 func TestPresets(t *testing.T) {
-	// Constant except for one hour a day, in which it is ten times as much.
+	// The series is constant except for one hour a day, in which it is ten times as much.
 	series := every(replay.CPU, 8*perDay, func(i int) float64 {
 		if i%perDay < 12 {
 			return 2
@@ -127,8 +126,8 @@ func TestPresets(t *testing.T) {
 		}
 		return s
 	}
-	// The hour is a sixth of its slot; only the half hour before midnight, in
-	// another slot, misses it. The literal form forgets how high it was.
+	// The hour is a sixth of its slot; only the half hour before midnight, in another slot, misses
+	// it. The literal form forgets its height.
 	if s := score(replay.Of(profile.Seed())); s.Quality < 1-6./perDay {
 		t.Errorf("seed: %+v, want no more than six predictions a day to fail", s)
 	}
@@ -138,13 +137,13 @@ func TestPresets(t *testing.T) {
 	if s, mended := score(replay.Literal()), score(replay.Of(profile.Seed())); s.Quality >= mended.Quality {
 		t.Errorf("literal: %+v, want less quality than %+v", s, mended)
 	}
-	// Slots: the hour is not paid for during the rest of the day.
+	// With slots, the hour costs nothing during the rest of the day.
 	whole := profile.Seed()
 	whole.CPU.Slots = false
 	if slots, all := score(replay.Of(profile.Seed())), score(replay.Of(whole)); slots.Overhead > all.Overhead/2 {
 		t.Errorf("with slots overhead %v, without %v", slots.Overhead, all.Overhead)
 	}
-	// The last hour's peak: known once it has begun.
+	// The last hour's peak is known once it has begun.
 	recent := profile.VPA()
 	recent.CPU.Recent = time.Hour
 	if with, without := score(replay.Of(recent)), score(replay.Of(profile.VPA())); with.Quality <= without.Quality {
@@ -331,7 +330,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// Errors name the line, and columns that are not known are none to pass over in silence.
+// Errors name the line, and unknown columns are not ignored.
 func TestReadNamesLinesAndColumns(t *testing.T) {
 	for text, want := range map[string]string{
 		"timestamp,cpu_cores\n5,1\n10,x\n":                 "line 3: ",
@@ -353,7 +352,7 @@ func TestReadNamesLinesAndColumns(t *testing.T) {
 	}
 }
 
-// An aggregation, as of the thesis's query, has no name: neither does it make bytes cores.
+// An aggregation, as in the thesis's query, has no name; that does not turn bytes into cores.
 func TestBytesAreNoCores(t *testing.T) {
 	answer := func(metric, value string) string {
 		return `{"data":{"resultType":"matrix","result":[{"metric":{` + metric + `"pod":"p"},"values":[[1793577600,"0"],[1793577660,"` + value + `"]]}]}}`
@@ -386,7 +385,7 @@ func TestBytesAreNoCores(t *testing.T) {
 	}
 }
 
-// Where nothing could be predicted there is no score, not even of who knows what comes.
+// Without a prediction there is no score, not even for perfect foresight.
 func TestTooShortIsNoScore(t *testing.T) {
 	one := func(int) float64 { return 1 }
 	coarse := every(replay.CPU, 200, one)
@@ -405,7 +404,7 @@ func TestTooShortIsNoScore(t *testing.T) {
 	}
 }
 
-// Of each series there is a score of its own, but of what is too short for one.
+// Each series has its own score, except those that are too short.
 func TestScoresBySeries(t *testing.T) {
 	calm, wild, short := every(replay.CPU, 700, func(int) float64 { return 1 }), every(replay.CPU, 700, func(i int) float64 { return float64(i % 7) }), every(replay.CPU, 9, func(int) float64 { return 1 })
 	calm.Name, wild.Name, short.Name = "calm", "wild", "short"
@@ -420,7 +419,7 @@ func TestScoresBySeries(t *testing.T) {
 	}
 }
 
-// A job that takes next to nothing has no infinite overhead.
+// A job with next to no usage has no infinite overhead.
 func TestNoInfiniteOverhead(t *testing.T) {
 	score, err := replay.Evaluate([]replay.Series{every(replay.CPU, 700, func(int) float64 { return 5e-324 })}, always(1), replay.Options{})
 	if err != nil || math.IsInf(score.Overhead, 0) || math.IsInf(score.OverheadMean, 0) || math.IsInf(score.Pinball, 0) {

@@ -8,9 +8,9 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 )
 
-// What the controller of autoscaling/v2 does by its documentation: 10 % of tolerance, pods that
-// are not ready idle on the way up and left out on the way down, twice the replicas or four more
-// at a time, and down only when nothing asked for more within five minutes.
+// The expected values are those of the controller of autoscaling/v2 by its documentation: 10 % of
+// tolerance, pods that are not ready idle on the way up and left out on the way down, twice the
+// replicas or four more at a time, and down only if nothing asked for more within five minutes.
 func TestAutoscaler(t *testing.T) {
 	type step struct {
 		at      float64

@@ -222,7 +222,7 @@ func TestWithoutCapacity(t *testing.T) {
 	}
 }
 
-// Of one resource alone there is no balance to lose, and its free share is the score.
+// With one resource there is no balance, and its free share is the score.
 func TestNodeOfOneResource(t *testing.T) {
 	for _, alloc := range []baseline.Resources{{CPU: 4}, {Memory: 4 * gi}} {
 		pod := baseline.Resources{CPU: 1, Memory: gi}
@@ -235,14 +235,14 @@ func TestNodeOfOneResource(t *testing.T) {
 	}
 }
 
-// Where full is the target, a full node is the best.
+// If a full node is the target, it is the best.
 func TestTargetOfAll(t *testing.T) {
 	if got := baseline.TargetLoadPacking(4, 4, 100); got != 100 {
 		t.Errorf("%d, want 100", got)
 	}
 }
 
-// Of four resources those are left out that the pod does not request.
+// Resources that the pod does not request are left out.
 func TestLeastAllocatedBatch(t *testing.T) {
 	requested := baseline.Resources{CPU: 1, Memory: 4 * gi} // 75 and 75
 	batch := baseline.Resources{CPU: 2, Memory: 10 * gi}

@@ -6,8 +6,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 )
 
-// kube-scheduler's two default scores, and Trimaran's, of a node of four cores on which half
-// of everything is requested and a tenth of the CPU used.
+// These are kube-scheduler's two default scores, and Trimaran's, of a node of four cores of which
+// half of everything is requested and a tenth of the CPU used.
 func Example() {
 	node := baseline.Resources{CPU: 4, Memory: 16 << 30}
 	requested := baseline.Resources{CPU: 2, Memory: 8 << 30}

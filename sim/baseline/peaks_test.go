@@ -37,9 +37,9 @@ func TestMostAllocated(t *testing.T) {
 	}
 }
 
-// twinPeaks are PEAKS' scores by its formulas, in thousandths of a core and percent: the
-// rise of K0 + K1·exp(K2·x), but none where x were above 100, and then the part of the
-// way down from the dearest node to the cheapest, in hundredths that are to be rounded up.
+// twinPeaks computes PEAKS' scores by its formulas, in thousandths of a core and per cent: the rise
+// of K0 + K1·exp(K2·x), but none if x were above 100, and then the share of the way down from the
+// dearest node to the cheapest, in hundredths rounded up.
 func twinPeaks(models []baseline.PowerModel, percent []float64, cores []int64, milli int64) (raw, scores []float64) {
 	for i, m := range models {
 		rise, with := 0., percent[i]+float64(milli)/float64(cores[i])/10
@@ -62,7 +62,7 @@ func twinPeaks(models []baseline.PowerModel, percent []float64, cores []int64, m
 	return raw, scores
 }
 
-// What PEAKS says of random nodes, some too full, and of pods that request nothing.
+// Cases are random nodes, some overfull, and pods without requests.
 func TestPeaksAsItsAuthorsHaveIt(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	full, unasked := 0, 0

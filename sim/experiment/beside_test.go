@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 )
 
-// Simulations beside each other share nothing, under any scheduler. It is said here, not in
-// sim, where nothing starts a goroutine: the race detector sees simulations here.
+// Concurrent simulations share nothing, under any scheduler. The test is here and not in sim, where
+// nothing starts a goroutine, so that the race detector sees it.
 func TestSimulationsBesideEachOther(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	pods := make([]sim.Pod, 60)

@@ -18,8 +18,8 @@ func quantiles(dir fstest.MapFS) fstest.MapFS {
 	return dir
 }
 
-// Folders of the public files take the place of what is generated, each in the cases of its name
-// alone; held-out runs are of the other half. Where one is missing nothing is generated in its place.
+// Folders of the public files replace the generated traces, each only in the cases of its name;
+// held-out runs use the other half. If a folder is missing, nothing is generated instead.
 func TestTracesOfADirectory(t *testing.T) {
 	list := "cpu_milli,memory_mib,creation_time,deletion_time,scheduled_time\n"
 	for range 50 {
@@ -75,7 +75,7 @@ func TestTracesOfADirectory(t *testing.T) {
 	}
 }
 
-// Services alone have the whole day, at every load the same one.
+// Services by themselves have the whole day, the same one at every load.
 func TestServicesAlone(t *testing.T) {
 	rows, err := experiment.Run(t.Context(), cases(t, "services", experiment.Params{Nodes: 2, Duration: 1800}, experiment.Sweep{Load: []float64{.1, .2}}), experiment.Options{
 		Schedulers: []string{experiment.Default}, Seeds: []uint64{1}, Workers: 2,

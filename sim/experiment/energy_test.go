@@ -13,8 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
 
-// A scheduler's name says by what it places in the experiments on energy, whatever was
-// set besides.
+// In the experiments on energy a scheduler's name determines what it places by, whatever else is
+// set.
 func TestEnergySchedulers(t *testing.T) {
 	c := cases(t, "e3", experiment.Params{Set: []string{"ranking.tie-tolerance=0.7"}}, experiment.Sweep{})[0]
 	ours := func(weight float64, o energy.Objective) sim.Spazio {
@@ -41,7 +41,7 @@ func TestEnergySchedulers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// In other experiments Spazio heeds no energy.
+	// In other experiments Spazio ignores energy.
 	b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{})[0]
 	if s, err := experiment.SchedulerOf(experiment.Spazio, b1.Params); err != nil || s.(sim.Spazio).Ranking.Energy != 0 {
 		t.Errorf("%+v, %v", s, err)
@@ -66,7 +66,7 @@ func ranEnergy(t *testing.T, name string, schedulers ...string) map[string]map[s
 	return all
 }
 
-// Each experiment's nodes take what it says: without load, and for a core-second.
+// Each experiment's nodes have its power: without load, and for a core-second.
 func TestEnergyOfNodes(t *testing.T) {
 	for name, want := range map[string]struct{ idle, low, high float64 }{
 		// Two nodes in watts; of a core between 20 and 52.5 W, or 20 in the mean, or more at
@@ -86,7 +86,7 @@ func TestEnergyOfNodes(t *testing.T) {
 	}
 }
 
-// PEAKS knows what pods take in e2 alone, and there goes where it is cheap.
+// PEAKS knows pods' demands only in energy-requests, and there prefers cheap nodes.
 func TestDeclaredPodsSaveEnergyUnderPeaks(t *testing.T) {
 	hidden, declared := ranEnergy(t, "e1", "peaks", experiment.Default), ranEnergy(t, "e2", "peaks", experiment.Default)
 	ratio := func(rows map[string]map[string]float64) float64 {
@@ -97,8 +97,8 @@ func TestDeclaredPodsSaveEnergyUnderPeaks(t *testing.T) {
 	}
 }
 
-// The targets are those of the experiments' own loads, and what Spazio does with another
-// weight is no loss of Spazio's.
+// The targets are those of the experiments' own loads, and Spazio with another weight is not judged
+// as a loss.
 func TestJudgeEnergy(t *testing.T) {
 	all := []experiment.Case{}
 	for _, name := range []string{"e1", "e3", "e4"} {

@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
 
-// What no scheduler can beat, of four pods of one's own on one node of four cores: each runs
-// alone on a core for the ten seconds of its work.
+// The lower bound of four pods on one node of four cores: each runs alone on a core for the ten
+// seconds of its work.
 func ExampleRun() {
 	pods := make([]sim.Pod, 4)
 	for i := range pods {
@@ -37,8 +37,8 @@ func ExampleRun() {
 	// Output: more than 10 s: true beaten: false
 }
 
-// A metric of two schedulers with two seeds: half as much with the one, twice as much with the
-// other, which is as much in the geometric mean.
+// A metric of two schedulers with two seeds is half as much with the one and twice as much with the
+// other, which is equal in the geometric mean.
 func ExampleRatios() {
 	row := func(scheduler string, seed uint64, seconds float64) experiment.Row {
 		return experiment.Row{Experiment: "b1", Scheduler: scheduler, Seed: seed, Metric: "makespan", Value: seconds, Unit: "s"}

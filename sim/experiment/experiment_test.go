@@ -60,9 +60,9 @@ var traces = map[string]fstest.MapFS{
 	},
 }
 
-// Every experiment runs under every scheduler on a small scale, and says the same
-// to the last bit with any number of processors and workers. Short runs are of every
-// third, one seed and a few pods, with eight workers alone.
+// Every experiment runs under every scheduler on a small scale, and has the same result to the last
+// bit with any number of processors and workers. Short runs test every third, one seed and a few
+// pods, with eight workers only.
 func TestEveryExperiment(t *testing.T) {
 	findings, err := experiment.ByGroup(experiment.Findings)
 	if err != nil {
@@ -121,13 +121,14 @@ func TestEveryExperiment(t *testing.T) {
 	}
 }
 
-// starving are schedulers that by their nature leave pods waiting in an experiment.
+// starving holds schedulers that leave pods waiting in an experiment by design.
 func starving(name, scheduler string) bool {
 	switch {
 	case strings.HasPrefix(scheduler, "source"):
 		return true // the thesis's algorithm may lock nodes out for good
 	case name == "traces":
-		// A plan of 3.5 cores is expected to take 74 % of an empty node's 4, and above 65 % it refuses.
+		// A plan of 3.5 cores is predicted to take 74 % of an empty node's 4, which exceeds the
+		// limit of 65 %.
 		return scheduler == "load-aware"
 	case name == "services":
 		// The run ends a minute after the day. Beside the services there is until then too little room within
@@ -387,7 +388,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A loss is to the best of the others that place pods, and more than noise.
+// A loss is relative to the best of the others that place pods, and larger than noise.
 func TestLosses(t *testing.T) {
 	b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
 	values := map[string]map[string][]float64{
@@ -416,8 +417,8 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// What places no pods is no scheduler that one could build in, and the bound speaks
-// of two metrics alone.
+// A computed row that places no pods is no scheduler to lose against, and the bound covers two
+// metrics only.
 func TestComputedRows(t *testing.T) {
 	var name *experiment.NameError
 	for _, computed := range []string{"central-queue", "lower-bound"} {
@@ -437,7 +438,7 @@ func TestComputedRows(t *testing.T) {
 	if diff := cmp.Diff([]string{"makespan", "sojourn_mean"}, metrics); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// Before the central queue's four cores pods run alone, and no node is there to kill any.
+	// Before the central queue's four cores pods run alone, and without a node none is killed.
 	rows, err = experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{"central-queue"}, Seeds: []uint64{1}})
 	if err != nil {
 		t.Fatal(err)
@@ -452,7 +453,7 @@ func TestComputedRows(t *testing.T) {
 	}
 }
 
-// Without the bound on waiting, its experiment misses its target.
+// Without the bound on waiting, the experiment misses its target.
 func TestOverdueMissesWithoutABound(t *testing.T) {
 	if testing.Short() {
 		return // one simulation after another
@@ -538,7 +539,7 @@ func TestFindingsSwap(t *testing.T) {
 	}
 }
 
-// Progress hears of every run.
+// Progress is called for every run.
 func TestProgress(t *testing.T) {
 	b1 := cases(t, "b1", experiment.Params{Nodes: 1, Pods: 4}, experiment.Sweep{Work: []float64{1}})
 	var got []string
@@ -552,8 +553,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Runs are told of in the order of the rows, whatever the workers, and pods that are
-// given run as any others.
+// Runs are reported in the order of the rows, whatever the workers, and given pods run like any
+// others.
 func TestObserve(t *testing.T) {
 	given := experiment.Given("mine", []sim.Pod{{Work: 2}, {Created: 1, Work: 3}})
 	c, err := given.Cases(experiment.Params{Nodes: 1, Cluster: sim.Config{Timeline: 1}}, experiment.Sweep{})

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// NewRecorder writes to the given writers; nil is for what is not wanted.
+// NewRecorder writes to the given writers; nil omits a file.
 func NewRecorder(pods, timeline io.Writer) *recorder {
 	var r recorder
 	if pods != nil {

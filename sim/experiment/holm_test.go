@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// As R's p.adjust(p, "holm") has them, and by hand.
+// The expected values are those of R's p.adjust(p, "holm"), and by hand.
 func TestHolm(t *testing.T) {
 	nan := math.NaN()
 	for _, test := range []struct{ p, want []float64 }{
@@ -143,7 +143,7 @@ func TestServiceCores(t *testing.T) {
 	}
 }
 
-// shortest is a scheduler of another package: the node with the fewest pods.
+// shortest is a scheduler of another package: it prefers the node with the fewest pods.
 type shortest struct{}
 
 func (shortest) Start(c *sim.Cluster) (sim.Policy, error) { return shortestPolicy{c}, nil }
@@ -157,7 +157,7 @@ func (p shortestPolicy) Score(scores []float64, nodes []int, _ int) {
 	}
 }
 
-// A scheduler of one's own is compared under its name as the others are.
+// A scheduler of the user's is compared under its name like the others.
 func TestOwnScheduler(t *testing.T) {
 	b1 := cases(t, "b1", experiment.Params{Nodes: 2, Pods: 16}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}})
 	o := experiment.Options{Seeds: []uint64{1, 2}, Schedulers: []string{"default", "mine"}, Own: map[string]sim.Scheduler{"mine": shortest{}}}

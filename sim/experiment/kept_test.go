@@ -46,7 +46,7 @@ func kept(t *testing.T, f file, cases []experiment.Case, o experiment.Options) [
 	return rows
 }
 
-// A comparison that was broken off goes on where it was, and ends as one in one piece.
+// An interrupted comparison continues, and ends like an uninterrupted one.
 func TestKeptRunsAreNotMadeAgain(t *testing.T) {
 	p := experiment.Params{Nodes: 1, Pods: 8}
 	b1 := cases(t, "b1", p, experiment.Sweep{Work: []float64{1, 2}, Law: []workload.Law{workload.Equal}})
@@ -64,12 +64,12 @@ func TestKeptRunsAreNotMadeAgain(t *testing.T) {
 	if diff := cmp.Diff(want, kept(t, second, b1, o)); diff != "" {
 		t.Errorf("in two pieces (-want +got):\n%s", diff)
 	}
-	// What the file says is believed.
+	// The file's content is trusted.
 	forged := strings.Replace(second.String(), `"makespan","value":`, `"makespan","value":1234`, 1)
 	if got := kept(t, opened(forged), b1, o); cmp.Equal(want, got) {
 		t.Error("a run that was kept was made again")
 	}
-	// Under the same names something else was run.
+	// Something else was run under the same names.
 	p.Cluster.Latency = .5
 	later := cases(t, "b1", p, experiment.Sweep{Work: []float64{1, 2}, Law: []workload.Law{workload.Equal}})
 	if got := kept(t, opened(second.String()), later, o); cmp.Equal(want, got) {
@@ -80,7 +80,7 @@ func TestKeptRunsAreNotMadeAgain(t *testing.T) {
 	}
 }
 
-// Runs of another trace or of other pods are made, even if their files have the names of those before.
+// Runs of another trace or of other pods are repeated, even if the files have the same names.
 func TestKeptRunsAreOfTheirFiles(t *testing.T) {
 	dir := t.TempDir()
 	functions := func(minute string) []experiment.Case {
@@ -119,7 +119,7 @@ func TestKeptRunsAreOfTheirFiles(t *testing.T) {
 	}
 }
 
-// A file is taken up again wherever its writing was cut off, and one that is no such file is not
+// A file can be resumed wherever its writing was interrupted, and another kind of file is not
 // touched.
 func TestKeptFileIsCutAnywhere(t *testing.T) {
 	b1 := cases(t, "b1", experiment.Params{Nodes: 1, Pods: 4}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}})
@@ -146,8 +146,7 @@ func TestKeptFileIsCutAnywhere(t *testing.T) {
 	}
 }
 
-// What ran under another name gives the same rows as if it ran again: Observe has
-// every run made.
+// Rows are equal whether they ran under another name or again: Observe makes every run.
 func TestRunsAlikeAreMadeOnce(t *testing.T) {
 	p := experiment.Params{Nodes: 2, Pods: 20, Duration: 40}
 	sweep := experiment.Sweep{Work: []float64{2}, Load: []float64{.5}}

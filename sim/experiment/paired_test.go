@@ -28,8 +28,7 @@ func TestPairedRatioOfTwo(t *testing.T) {
 	}
 }
 
-// The interval holds the true ratio 95 times in a hundred, whatever the pairs
-// have in common.
+// The interval contains the true ratio 95 times in a hundred, whatever the pairs have in common.
 func TestPairedRatioCovers(t *testing.T) {
 	const trials = 4000
 	for _, pairs := range []int{3, 8, 11, 15, 25, 60} {

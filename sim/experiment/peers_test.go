@@ -18,14 +18,14 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// scenario is a cluster on which peers part ways.
+// scenario is a cluster on which peers decide differently.
 type scenario struct {
 	config sim.Config
 	pods   []sim.Pod
 	from   int // the pods before it are there by hand
 }
 
-// fewPods are small pods that request next to nothing, one each five seconds.
+// fewPods are small pods with next to no requests, one each five seconds.
 func fewPods(n int, from float64) []sim.Pod {
 	pods := make([]sim.Pod, n)
 	for i := range pods {
@@ -50,7 +50,7 @@ func peaks(span, period, length float64) []float64 {
 	return cores
 }
 
-// scenarios of two nodes of four cores.
+// scenarios have two nodes of four cores.
 func scenarios() map[string]scenario {
 	// One pod on each node declares much and uses little, which LowRisk wants to see.
 	beside := sim.Pod{Work: 500, Cores: .05, Request: baseline.Resources{CPU: .5}, Limit: baseline.Resources{CPU: 4}}
@@ -65,11 +65,11 @@ func scenarios() map[string]scenario {
 		batch[i] = sim.Pod{Work: 8}
 	}
 	return map[string]scenario{
-		// The first node is full of what nobody declared.
+		// The first node is full of undeclared load.
 		"hidden": {sim.Config{Background: background([]float64{4}, []float64{0}, 1)}, append(pair, fewPods(20, 400)...), 2},
-		// It was for long, and now it is the second.
+		// It was full for long, and now the second one is.
 		"swapped": {sim.Config{Background: background([]float64{4, 0}, []float64{0, 4}, 1000)}, append(pair, fewPods(20, 1150)...), 2},
-		// Half of the first node is requested, and not used.
+		// Half of the first node is requested, and unused.
 		"requested": {sim.Config{}, append([]sim.Pod{requested}, fewPods(20, 200)...), 1},
 		// Half of the first node is requested, and more of it is used by pods without requests.
 		"loaded": {sim.Config{Background: background([]float64{2.4}, []float64{0}, 1)}, append([]sim.Pod{requested}, fewPods(20, 1150)...), 1},
@@ -84,8 +84,8 @@ func scenarios() map[string]scenario {
 	}
 }
 
-// onFirst runs a scenario under a scheduler and returns how many of its pods went to
-// the first node, and the most at once on a node.
+// onFirst runs a scenario under a scheduler and returns how many of its pods went to the first
+// node, and the most at the same time on a node.
 func (s scenario) onFirst(t *testing.T, name string, seed uint64) (first, most int) {
 	t.Helper()
 	scheduler, err := experiment.SchedulerOf(name, experiment.Params{})
@@ -107,8 +107,8 @@ func (s scenario) onFirst(t *testing.T, name string, seed uint64) (first, most i
 	return first, r.Most
 }
 
-// Every scheduler of the tables does what it alone does, so that one that is not
-// plugged in, or another in its place, is seen by its name.
+// Every scheduler of the tables must differ from all others, so that one that is not plugged in, or
+// is swapped, is found by name.
 func TestEveryPeerIsPluggedIn(t *testing.T) {
 	type expected struct {
 		scenario  string
@@ -126,8 +126,9 @@ func TestEveryPeerIsPluggedIn(t *testing.T) {
 		"target-load-packing-ms": append(newest, of("requested", some), of("loaded", none)),
 		"load-variation":         append(watcher, of("requested", none), of("limited", chance)), // beside them
 		"load-variation-ms":      append(newest, of("requested", none), of("limited", chance)),
-		// Where both nodes are all but empty, a point of its score takes so many pods that chance decides to
-		// which node all of the rest go. A node at 60 % is above the target of the two before and below its own.
+		// If both nodes are nearly empty, a point of its score takes so many pods that chance
+		// decides where all others go. A node at 60 % is above the target of the two before and
+		// below its own.
 		"target-load-packing-tuned": append(newest, of("loaded", all)),
 		"load-variation-tuned":      append(newest, of("requested", none), of("limited", chance)),
 		"load-aware-tuned":          {of("hidden", none), of("requested", none)},
@@ -164,7 +165,7 @@ func TestEveryPeerIsPluggedIn(t *testing.T) {
 	}
 }
 
-// elsewhere are what other tests show to be plugged in.
+// elsewhere lists what other tests show to be plugged in.
 var elsewhere = map[string]bool{
 	// TestComputedRows
 	"central-queue": true, "lower-bound": true,
@@ -191,9 +192,8 @@ func TestReserving(t *testing.T) {
 	}
 }
 
-// In a batch, among arrivals and beside a load that nobody declared Pronto does as no
-// other scheduler does, nor as a coin that rejects as often: its rejections are what
-// sets it apart from the default.
+// In a batch, among arrivals and beside undeclared load Pronto behaves like no other scheduler, nor
+// like a coin that rejects as often: its rejections distinguish it from the default.
 func TestProntoDiffersFromAll(t *testing.T) {
 	if testing.Short() {
 		return // one simulation after another
@@ -226,12 +226,12 @@ func TestProntoDiffersFromAll(t *testing.T) {
 	}
 }
 
-// alike says that values differ by no more than rounding.
+// alike reports whether values differ by no more than rounding.
 func alike(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*math.Abs(x) })
 }
 
-// leapingTrace is a series that leaps from a tenth of a node to most of it.
+// leapingTrace is a series that jumps from a tenth of a node to most of it.
 func leapingTrace() fstest.MapFS {
 	var b strings.Builder
 	b.WriteString("timestamp,value\n")
@@ -241,8 +241,8 @@ func leapingTrace() fstest.MapFS {
 	return fstest.MapFS{"a.csv": {Data: []byte(b.String())}}
 }
 
-// The thesis's algorithm fills nodes further than the default one, and each guard
-// changes what it does.
+// The thesis's algorithm fills nodes further than the default one, and each guard changes its
+// decisions.
 func TestSourcesDiffer(t *testing.T) {
 	e, err := experiment.ByName("b1")
 	if err != nil {
@@ -269,8 +269,8 @@ func TestSourcesDiffer(t *testing.T) {
 	}
 }
 
-// Under the peers that request, pods declare what the name says: each its need, that of
-// its owner's pods, or anything but.
+// Under the peers with requests, pods declare what the name implies: their own need, that of their
+// owner's pods, or wrong values.
 func TestRequestsAreDeclared(t *testing.T) {
 	rows := func(name, scheduler string) map[string]float64 {
 		c := cases(t, name, experiment.Params{Nodes: 2, Cores: 8, Pods: 60}, experiment.Sweep{Work: []float64{5}, Law: []workload.Law{workload.Equal}})

@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// verdicts are those on one case of an experiment on profiles, from rows that are given:
-// a value a scheduler and metric, the same for two seeds but for a tenth.
+// verdicts returns those on one case of an experiment on profiles, from given rows: a value a
+// scheduler and metric, the same for two seeds except for a tenth.
 func verdicts(t *testing.T, name, label string, p experiment.Params, values map[string]map[string]float64) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -44,8 +44,8 @@ func verdicts(t *testing.T, name, label string, p experiment.Params, values map[
 	return got
 }
 
-// TestNamed: pods of an experiment without workloads are typical ones under profiles,
-// and known ones where they have been given names.
+// TestNamed: pods of an experiment without workloads count as typical under profiles, and as known
+// ones once they have names.
 func TestNamed(t *testing.T) {
 	of := map[bool]map[string][]float64{}
 	for _, named := range []bool{false, true} {
@@ -128,8 +128,8 @@ func TestProfileTargets(t *testing.T) {
 	}
 }
 
-// TestBeliefs: what is known from the start of a case is what its label says, and
-// assignments go on top of it.
+// TestBeliefs: the initial knowledge of a case is what its label names, and assignments override
+// it.
 func TestBeliefs(t *testing.T) {
 	for _, c := range cases(t, "p5", experiment.Params{Set: []string{"profiles.first=2"}}, experiment.Sweep{}) {
 		s, err := experiment.SchedulerOf(experiment.Spazio, c.Params)
@@ -144,7 +144,7 @@ func TestBeliefs(t *testing.T) {
 			t.Errorf("%s, pooled: %+v, %v", c.Label, s, err)
 		}
 	}
-	// Elsewhere nothing is known but by the scheduler that always counts by profiles.
+	// Elsewhere only the scheduler that always uses profiles knows anything.
 	b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{1}})[0]
 	for name, on := range map[string]bool{experiment.Spazio: false, "spazio-units": true, "spazio-pooled": false, "spazio-scalar": true} {
 		s, err := experiment.SchedulerOf(name, b1.Params)
@@ -154,14 +154,14 @@ func TestBeliefs(t *testing.T) {
 	}
 }
 
-// countsOrRecommends says whether a scheduler is one of TestBeliefs, of TestRecommenders or of
+// countsOrRecommends reports whether a scheduler is covered by TestBeliefs, TestRecommenders or
 // TestEnergySchedulers.
 func countsOrRecommends(name string) bool {
 	return slices.Contains(experiment.EnergyField(), name) || strings.HasPrefix(name, "spazio-") || strings.HasPrefix(name, "requests-") || strings.HasPrefix(name, "learnt-")
 }
 
-// TestRecommenders: each preset writes requests under its own name, once by a recommender
-// who knows all and once by one who learns.
+// TestRecommenders: each preset has requests under its own name, once from a recommender with full
+// knowledge and once from one that learns.
 func TestRecommenders(t *testing.T) {
 	presets := profile.Presets()
 	if len(presets) < 6 {

@@ -68,7 +68,7 @@ func TestRecorderFails(t *testing.T) {
 	}
 }
 
-// The files are written at Close, and those that are not wanted are not made.
+// The files are written at Close, and unwanted ones are not created.
 func TestCreateRecorder(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "timeline.csv")

@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// labels are those of the selected cases.
+// labels returns those of the selected cases.
 func labels(t *testing.T, s experiment.Selection) (names []string, left []experiment.Experiment) {
 	t.Helper()
 	selected, left, err := s.Cases()
@@ -27,8 +27,8 @@ func labels(t *testing.T, s experiment.Selection) (names []string, left []experi
 	return names, left
 }
 
-// TestSelection: an experiment that is named has one fleet unless every one is asked
-// for; a group that is all of them has every one.
+// TestSelection: a named experiment has one fleet unless all are requested; the group of all has
+// every one.
 func TestSelection(t *testing.T) {
 	sweep := experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}}
 	one, _ := labels(t, experiment.Selection{Names: []string{"b1", "B2"}, Sweep: sweep})
@@ -65,7 +65,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestSelectionOfSchedulers: few, unless every one is asked for.
+// TestSelectionOfSchedulers: there are few, unless all are requested.
 func TestSelectionOfSchedulers(t *testing.T) {
 	for every, want := range map[bool]int{false: len(experiment.Leading()), true: len(experiment.Field())} {
 		selected, _, err := experiment.Selection{
@@ -89,7 +89,7 @@ func TestSelectionOfSchedulers(t *testing.T) {
 	}
 }
 
-// TestSelectionOfTraces: a trace of an experiment's own goes before that of all.
+// TestSelectionOfTraces: an experiment's own trace has priority over that of all.
 func TestSelectionOfTraces(t *testing.T) {
 	series := fstest.MapFS{"a.csv": {Data: []byte("timestamp,value\n0,20\n300,80\n600,10\n900,15\n")}}
 	for name, traces := range map[string]map[string]fs.FS{
@@ -110,7 +110,7 @@ func TestSelectionOfTraces(t *testing.T) {
 	}
 }
 
-// TestSelectionOfGivenPods: of the sweep they take the fleets, and nothing else.
+// TestSelectionOfGivenPods: they use only the sweep's fleets.
 func TestSelectionOfGivenPods(t *testing.T) {
 	given := []experiment.Experiment{experiment.Given("mine", []sim.Pod{{Work: 1}})}
 	fleets := []string{"2x4", "1x8"}

@@ -18,32 +18,31 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// Every number that can be set and that the default algorithm uses is a
-// constant.
+// Every number that can be set and that the default algorithm uses is a constant.
 func TestConstantsAreComplete(t *testing.T) {
 	none := []string{
-		// No numbers.
+		// These are no numbers.
 		"agent.avail.rule", "agent.estimator.method",
 		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.homogeneous", "agent.own-model", "pressure", "agent.pause-on-churn", "agent.no-core-slots", "shortest-first",
 		"overdue.off",
-		// Of what is off by default, or of another method.
+		// These belong to functions that are off by default, or to another method.
 		"agent.avail.allowance", "node-reserve", "server-reserve",
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",
-		// Of samples that go missing, and of pods that another scheduler placed.
+		// These concern missing samples, and pods that another scheduler placed.
 		"agent.max-age", "agent.init-lead",
-		// Of pods whose demand is known, as none here is.
+		// These concern pods of known demand, of which there are none here.
 		"rules.spread", "rules.caution", "rules.cpu-demand-per-core",
 		"profiles.always-trusted", "profiles.config.cpu-half-life", "profiles.config.credibility", "profiles.config.memory-half-life",
 		"profiles.config.pod-half-life", "profiles.config.revision-pods", "profiles.config.slot-days", "profiles.config.slot-pods",
 		"profiles.config.slots", "profiles.day", "profiles.delay", "profiles.first", "profiles.frozen", "profiles.known", "profiles.on",
 		"profiles.scalar", "profiles.snapshot", "profiles.usage",
-		// Of energy, which does not count unless it is asked for.
+		// These concern energy, which is off by default.
 		"ranking.energy", "energy-objective", "idle-nodes-power-down",
-		// Of pods that wait for longer than these runs last.
+		// These concern pods that wait for longer than these runs last.
 		"overdue.max-wait",
-		// Of the signal that takes the room's place.
+		// These concern the signal that replaces the room.
 		"agent.pronto",
-		// Of pods that a descheduler may evict, of which these runs have none.
+		// These concern pods that a descheduler may evict, of which these runs have none.
 		"relief",
 		// Only its ratio to alpha counts.
 		"agent.model.beta",
@@ -61,8 +60,8 @@ func TestConstantsAreComplete(t *testing.T) {
 	}
 }
 
-// A constant's name and text are a setting that changes the configuration and
-// reads back as it was written, and another value of it is another text.
+// A constant's name and text are a setting that changes the configuration and reads back as
+// written, and another value has another text.
 func TestConstantsRoundTrip(t *testing.T) {
 	for _, c := range experiment.Constants() {
 		texts := map[string]bool{}

@@ -33,8 +33,8 @@ func mean(readings []node.Reading, of func(node.Reading) float64) float64 {
 	return sum / float64(len(readings))
 }
 
-// On a node of any size, with steal or without, the CPU channel grows with the pods
-// and is what it should be, a half with a thread a core and 1 with two.
+// On a node of any size, with steal or without, the CPU channel grows with the pods and has its
+// nominal value, a half with a thread a core and 1 with two.
 func TestChannelCountsThreads(t *testing.T) {
 	for _, cores := range []int{2, 4, 16, 64} {
 		for _, steal := range []float64{0, .02, .05, .2} {
@@ -56,8 +56,8 @@ func TestChannelCountsThreads(t *testing.T) {
 	}
 }
 
-// Pods that want parts of a core are seen as many or as few; that is no waiting, to
-// within what the mean of five readings leaves on a small node.
+// Pods that want parts of a core are seen as many or as few; that is no waiting, within the
+// precision of the mean of five readings on a small node.
 func TestChannelOfPartsOfACore(t *testing.T) {
 	for _, test := range []struct {
 		cores, pods int
@@ -71,7 +71,7 @@ func TestChannelOfPartsOfACore(t *testing.T) {
 	}
 }
 
-// With steal a thread holds its core all the time and gets less of it.
+// With steal a thread always holds its core and gets less of it.
 func TestSteal(t *testing.T) {
 	p := quiet(4)
 	p.Steal = .2
@@ -94,9 +94,9 @@ func TestSteal(t *testing.T) {
 	}
 }
 
-// As a kernel's does with pods in a kubelet's groups, pressure on two cores reads a
-// half or one however many threads wait, for seconds at a time, and does not grow
-// with them; a balanced kernel's is full with two a core.
+// As on a kernel with pods in a kubelet's groups, pressure on two cores reads a half or one however
+// many threads wait, for seconds at a time, and does not grow with them; a balanced kernel's is
+// full with two a core.
 func TestPressureOfUnbalancedPods(t *testing.T) {
 	pressure := func(r node.Reading) float64 { return r.Pressure }
 	for _, pods := range []int{3, 6, 12, 20} {

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// still is a node without daemons to speak of.
+// still returns a node with next to no daemons.
 func still(t testing.TB, cores int) *node.Model {
 	t.Helper()
 	m, err := node.New(node.Params{Cores: cores, Background: 1e-9, StartWork: 1, StopWork: 1, Seed: 1})
@@ -65,8 +65,8 @@ func TestALimitIsOfAllThreads(t *testing.T) {
 	}
 }
 
-// Who asks for less than the limit is never held up, nor is anybody by a limit of all
-// cores; what they use is counted all the same.
+// A pod that asks for less than its limit is never throttled, nor is one whose limit is all cores;
+// their use is counted all the same.
 func TestALimitAboveTheUse(t *testing.T) {
 	m := still(t, 2)
 	place(t, m, node.Pod{ID: 1, Work: 10, Cores: .3, Limit: .31})
@@ -103,7 +103,7 @@ func TestALimitedServerIsSlower(t *testing.T) {
 	}
 }
 
-// How a span is cut into steps does not matter, nor does asking when something changes.
+// The result does not depend on how a span is cut into steps, or on queries for the next change.
 func TestALimitInSteps(t *testing.T) {
 	run := func(step float64, ask bool) node.Usage {
 		m := still(t, 2)
@@ -128,8 +128,8 @@ func TestALimitInSteps(t *testing.T) {
 	}
 }
 
-// The next change is no later than anything that happens, though others are faster
-// while a limit holds a pod up.
+// The next change is never later than an event, although others are faster while a limit throttles
+// a pod.
 func TestNextChangeWithLimits(t *testing.T) {
 	m := still(t, 1)
 	place(t, m, node.Pod{ID: 1, Work: 1, Limit: .2})
@@ -169,7 +169,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// Killed while it is held up, a pod leaves nothing.
+// A pod that is killed while it is throttled leaves nothing.
 func TestALimitedPodIsKilled(t *testing.T) {
 	m := still(t, 2)
 	place(t, m, node.Pod{ID: 1, Work: 100, Limit: .1})

@@ -25,7 +25,7 @@ func newModel(t testing.TB, p node.Params) *node.Model {
 	return m
 }
 
-// quiet are parameters without anything random or beside the pods, and without a kubelet.
+// quiet are parameters without randomness, daemons or a kubelet.
 func quiet(cores int) node.Params {
 	return node.Params{Cores: cores, Background: 1e-12, StartWork: 1, StopWork: 1, Noise: 1e-12, Overcommit: node.Kill}
 }
@@ -86,8 +86,7 @@ func TestPodsShareCores(t *testing.T) {
 	}
 }
 
-// Rates fill like water: nobody gets more than it wants, and what one leaves
-// goes to the others by weight.
+// Rates fill like water: no pod gets more than it wants, and the rest goes to the others by weight.
 func TestWeightsAndWants(t *testing.T) {
 	tests := []struct {
 		name string
@@ -211,8 +210,8 @@ func TestReadRoundsToJiffies(t *testing.T) {
 	}
 }
 
-// Init containers run one after the other, each with a start of its own, and the
-// sandbox outlives the last container.
+// Init containers run one after the other, each with its own start, and the sandbox outlives the
+// last container.
 func TestLifeOfAPodWithInits(t *testing.T) {
 	for _, cores := range []float64{0, .5, 1} {
 		m := newModel(t, node.Params{Background: 1e-12, Noise: 1e-12, Teardown: 700 * time.Millisecond})
@@ -260,7 +259,7 @@ func TestKillInInit(t *testing.T) {
 	}
 }
 
-// Cutting a span into steps, reading in between, must not change what happens.
+// Cutting a span into steps, with readings between, must not change the result.
 func TestStepsDoNotMatter(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -330,8 +329,8 @@ func TestBackgroundTakesItsShare(t *testing.T) {
 	}
 }
 
-// Pods that take turns on a core are slower by a share a pod, up to a limit; what
-// they hold is still whole cores.
+// Pods that take turns on a core are slower by a share a pod, up to a limit; they still hold whole
+// cores.
 func TestCrowding(t *testing.T) {
 	for _, test := range []struct {
 		pods int
@@ -353,7 +352,7 @@ func TestCrowding(t *testing.T) {
 	}
 }
 
-// The largest goes first; what it had done is lost, and the rest lives on.
+// The largest pod goes first; its work is lost, and the others continue.
 func TestMemoryKill(t *testing.T) {
 	p := quiet(4)
 	p.Memory = 100
@@ -482,8 +481,8 @@ func BenchmarkAdvance(b *testing.B) {
 	}
 }
 
-// Whoever wakes at NextChange misses no change and sees it at its time, though
-// starts and daemons come and go in between.
+// A caller that wakes at NextChange misses no change and sees it at its time, although starts and
+// daemons come and go in between.
 func TestNextChangeComesFirst(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 5))
@@ -566,8 +565,8 @@ func TestPhaseNames(t *testing.T) {
 	}
 }
 
-// A pod of several threads takes so many cores and no more, weighs as much as one of
-// a single thread beside others, and ends once.
+// A pod of several threads takes at most that many cores, weighs as much as one of a single thread
+// beside others, and ends once.
 func TestThreads(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -603,7 +602,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// All threads of a pod that waits are to be seen waiting.
+// All threads of a waiting pod are seen waiting.
 func TestThreadsWait(t *testing.T) {
 	m := newModel(t, quiet(4))
 	bind(t, m, node.Pod{ID: 1, Work: 1e6, Cores: 6})
@@ -626,7 +625,7 @@ func TestThreadsWait(t *testing.T) {
 	}
 }
 
-// Memory that grows kills when it exceeds the node's, with what was done until then.
+// Growing memory kills when it exceeds the node's, with the work until then.
 func TestRampKills(t *testing.T) {
 	p := quiet(4)
 	p.Memory = 100 // the system takes 5
@@ -675,7 +674,7 @@ func TestKilledPodsDoNotStart(t *testing.T) {
 	}
 }
 
-// What a pod that has ended would have taken of memory changes nothing any more.
+// The later memory of a pod that has ended changes nothing any more.
 func TestEndedPodsDoNotGrow(t *testing.T) {
 	m, err := node.New(node.Params{})
 	if err != nil {

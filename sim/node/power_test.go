@@ -66,8 +66,8 @@ func TestPowerRefused(t *testing.T) {
 	}
 }
 
-// busyNode is a node with pods of all kinds: of limits, threads, init containers,
-// memory that is killed for, a server and a background.
+// busyNode has pods of all kinds: with limits, threads, init containers, memory kills, a server and
+// a background.
 func busyNode(t *testing.T, p node.Params, seed uint64) *node.Model {
 	m := newModel(t, p)
 	rng := rand.New(rand.NewPCG(seed, 3))
@@ -89,8 +89,8 @@ func busyNode(t *testing.T, p node.Params, seed uint64) *node.Model {
 	return m
 }
 
-// Joules are those of power over time, whatever changes when: against a twin that adds
-// up the power of each fifth of a millisecond by what the cores did in it.
+// Joules are power over time, whatever changes when, compared with a naive version that sums the
+// power of each fifth of a millisecond by the cores' activity.
 func TestJoulesAgainstSmallSteps(t *testing.T) {
 	for seed, p := range []node.Params{
 		{Cores: 4, Power: node.Power{Idle: 40, Max: 120}},
@@ -123,7 +123,7 @@ func TestJoulesAgainstSmallSteps(t *testing.T) {
 	}
 }
 
-// On a straight line what load takes is its core-seconds, each at the same joules.
+// On a straight line the energy of load is its core-seconds, each at the same joules.
 func TestLineConservesJoules(t *testing.T) {
 	p := node.Params{Cores: 4, Power: node.Power{Idle: 40, Max: 120}, Steal: .1, Seed: 5}
 	m := busyNode(t, p, 5)
@@ -160,8 +160,7 @@ func TestEmptyJoules(t *testing.T) {
 	}
 }
 
-// The counter shows what was taken, in steps, and goes on at 0 above its range; CPU time
-// includes what was stolen.
+// The counter shows the energy in steps, and wraps at its range; CPU time includes steal.
 func TestReadEnergy(t *testing.T) {
 	p := quiet(4)
 	p.Steal = .25
@@ -213,7 +212,7 @@ func TestEnergyNoise(t *testing.T) {
 	}
 }
 
-// What a node takes and who looks at it change nothing else.
+// Power and its readings change nothing else.
 func TestPowerChangesNothing(t *testing.T) {
 	readings := func(p node.Power, read bool) (all []node.Reading) {
 		m := busyNode(t, node.Params{Power: p, Seed: 7}, 7)

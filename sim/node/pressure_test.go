@@ -36,8 +36,8 @@ func TestOOMScoreAdj(t *testing.T) {
 	}
 }
 
-// A container restarts at once, then after ten seconds and twice as long each time up to
-// five minutes, and afresh when it has run for more than ten.
+// A container restarts at once, then after ten seconds and twice as long each time up to five
+// minutes, and from the beginning after it has run for more than ten.
 func TestRestartBackoff(t *testing.T) {
 	var got []float64
 	delay, next := 0., 0.
@@ -86,9 +86,9 @@ func kubeletNode(seed uint64) Params {
 	return Params{Memory: 10000 * mib, BaseMemory: 1e-12, Background: 1e-12, Seed: seed}
 }
 
-// While memory is short one pod is evicted at each look, a second after another; for five
-// minutes after the last look that found it short the node refuses BestEffort pods alone,
-// and its status says so.
+// While memory is short one pod is evicted at each check, a second after another; for five minutes
+// after the last check that found it short the node refuses only BestEffort pods, and its status
+// shows it.
 func TestMemoryPressure(t *testing.T) {
 	m, err := New(kubeletNode(1))
 	if err != nil {
@@ -119,7 +119,8 @@ func TestMemoryPressure(t *testing.T) {
 	if diff := cmp.Diff([]Transition{{first, 3, Evicted}}, gone, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 		t.Errorf("evicted (-want +got):\n%s", diff)
 	}
-	// From the look after the eviction on it is five minutes until a look: they are ten seconds apart.
+	// The five minutes run from the check after the eviction until another check: they are ten
+	// seconds apart.
 	for id, test := range []struct {
 		at     float64
 		qos    QOSClass
@@ -138,7 +139,7 @@ func TestMemoryPressure(t *testing.T) {
 	}
 }
 
-// twinPod is a pod of the twin: it runs from a time on, is down until one, or is gone.
+// twinPod is a pod of the naive version: it runs from a time on, is down until one, or is gone.
 type twinPod struct {
 	Pod
 	runs             bool
@@ -146,8 +147,8 @@ type twinPod struct {
 	gone             bool
 }
 
-// twin is the node of TestNodeTwin in the plainest form: a loop over the moments at which a
-// pod begins to run or the kubelet looks at its memory.
+// twin is the node of TestNodeTwin in the plainest form: a loop over the times at which a pod
+// begins to run or the kubelet checks its memory.
 type twin struct {
 	pods     []*twinPod
 	memory   float64
@@ -302,8 +303,8 @@ func inOrder(all []Transition) {
 	})
 }
 
-// Whom the kernel and the kubelet end, when they begin anew, and whom the node refuses is as
-// the twin has it, however the time is cut.
+// Kills and evictions, restarts and refusals equal those of the naive version, however the time is
+// cut.
 func TestNodeTwin(t *testing.T) {
 	evictions, kills, refusals := 0, 0, 0
 	for seed := range uint64(60) {
@@ -370,7 +371,7 @@ func TestNodeTwin(t *testing.T) {
 	}
 }
 
-// A restarted container's usage goes on from what it took before.
+// A restarted container's usage continues from its former value.
 func TestUsageOverRestarts(t *testing.T) {
 	m, err := New(kubeletNode(1))
 	if err != nil {
@@ -381,8 +382,8 @@ func TestUsageOverRestarts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The first is killed at 5 s and, as it began anew at once, at 5.3 s; the next time it
-	// begins at 15.6 s, when the other has ended.
+	// The first is killed at 5 s and, after its immediate restart, at 5.3 s; the next time it
+	// starts at 15.6 s, when the other has ended.
 	m.AdvanceTo(nil, 10)
 	u, ok := m.Usage(1)
 	if want := (Usage{CPU: 5, Peak: 6000 * mib}); !ok || math.Abs(u.CPU-want.CPU) > .01 || u.Peak != want.Peak || u.Memory != 0 {

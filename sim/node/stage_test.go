@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// staged is a pod with stages, written naively: it goes forward in tiny steps.
+// staged is a naive pod with stages, which advances in tiny steps.
 type staged struct {
 	node.Pod
 	stage        int
@@ -39,7 +39,7 @@ func (p *staged) held() float64 {
 	return s.Memory + s.Garbage*(math.Floor(sinceCollection/s.Period*10)+1)/10
 }
 
-// stagedStep moves all pods on by dt on so many cores, which are shared by weight.
+// stagedStep advances all pods by dt on that many cores, shared by weight.
 func stagedStep(pods []*staged, cores, now, dt float64) {
 	rates := make([]float64, len(pods))
 	for room := cores; room > 1e-12; {
@@ -81,8 +81,8 @@ func stagedStep(pods []*staged, cores, now, dt float64) {
 	}
 }
 
-// Pods of random stages end when a simulation in steps of a millisecond says, and have taken
-// and hold as much on the way, however the time is cut.
+// Pods of random stages end at the time of a simulation in steps of a millisecond, with the same
+// usage on the way, however the time is cut.
 func TestStagesAgainstSmallSteps(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
@@ -153,8 +153,8 @@ func TestStagesAgainstSmallSteps(t *testing.T) {
 	}
 }
 
-// The memory of a stage is there from its beginning, garbage comes in tenths and goes with
-// each collection.
+// The memory of a stage exists from its beginning, garbage grows in tenths and goes with each
+// collection.
 func TestStageMemory(t *testing.T) {
 	m := newModel(t, quiet(2))
 	bind(t, m, node.Pod{ID: 1, Stages: []node.Stage{
@@ -175,7 +175,7 @@ func TestStageMemory(t *testing.T) {
 	}
 }
 
-// A stage that takes too much has the pod killed, and it begins with its first again.
+// A stage that takes too much memory has the pod killed, and it restarts with its first stage.
 func TestStageKills(t *testing.T) {
 	p := quiet(2)
 	p.Memory, p.Overcommit = 1e12, node.Evict

@@ -7,8 +7,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// TestUsage: three pods of a core on two cores hold two thirds of one each and wait for
-// the rest, and what they would take of idle cores is a core.
+// TestUsage: three pods of a core on two cores hold two thirds of one each and wait for the rest,
+// and would take a core of idle ones.
 func TestUsage(t *testing.T) {
 	m, err := node.New(node.Params{Cores: 2, Background: 1e-9, StartWork: 1, StopWork: 1})
 	if err != nil {
@@ -48,7 +48,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestUsageOfKilled: what a pod held when it was killed is what it took.
+// TestUsageOfKilled: the usage of a killed pod is what it held.
 func TestUsageOfKilled(t *testing.T) {
 	m, err := node.New(node.Params{Cores: 2, Memory: 1000, Background: 1e-9, Overcommit: node.Kill})
 	if err != nil {

@@ -113,7 +113,7 @@ func TestServerClosedForm(t *testing.T) {
 	}
 }
 
-// twin is the model written naively: every thread by itself, in tiny steps.
+// twin is the naive version of the model: every thread by itself, in tiny steps.
 type twin struct {
 	cores, memory, used float64
 	pods                []twinPod
@@ -124,8 +124,7 @@ type twinPod struct {
 	left, end float64
 }
 
-// taken is what a running pod holds of its memory: a tenth more with each tenth of its
-// ramp.
+// taken returns the memory that a running pod holds: a tenth more with each tenth of its ramp.
 func (p *twinPod) taken(now float64) float64 {
 	if p.Ramp == 0 {
 		return p.Memory
@@ -176,8 +175,8 @@ func (w *twin) step(now, dt float64) {
 	}
 }
 
-// What the event-driven model says, the naive one in steps of a millisecond says
-// too, to within the steps that a pod's ends and those of its neighbours round.
+// The event-driven model equals the naive one in steps of a millisecond, within the rounding of a
+// pod's ends and those of its neighbours.
 func TestAgreesWithNaiveTwin(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {

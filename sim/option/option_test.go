@@ -31,7 +31,7 @@ type config struct {
 	Embedded
 }
 
-// Embedded has its fields set as if they were those of the struct that it is in.
+// The fields of an embedded struct are set like those of the outer one.
 type Embedded struct{ Depth float64 }
 
 func TestSet(t *testing.T) {
@@ -56,7 +56,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// What is refused leaves the configuration as it was.
+// A refused value leaves the configuration unchanged.
 func TestRefuses(t *testing.T) {
 	tests := []struct {
 		field, text string

@@ -14,8 +14,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestACompressedFileIsBounded: a small file that becomes large is refused, by its name and
-// with what to do.
+// TestACompressedFileIsBounded: a small file that unpacks to a large one is refused, with its name
+// and advice.
 func TestACompressedFileIsBounded(t *testing.T) {
 	from := &endless{}
 	n, err := io.Copy(io.Discard, &bounded{from: from, path: "bomb.gz", left: maxUnpacked})

@@ -6,8 +6,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/prediction"
 )
 
-// Of twenty spikes fifteen were foretold within a second, and a quarter of eight alarms came in
-// vain; the node rejected for a tenth of the time.
+// Of twenty spikes fifteen were predicted within a second, and a quarter of eight alarms was false;
+// the node rejected for a tenth of the time.
 func ExampleScore() {
 	s := prediction.Score{Spikes: 20, Alarms: 8, Samples: 1000, Rejecting: 100}
 	s.Foretold[0], s.False[0] = 15, 2

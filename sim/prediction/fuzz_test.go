@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-// Whatever a file of series holds, what is read of it is valid or refused.
+// Any file of series is valid or refused.
 func FuzzReadSeries(f *testing.F) {
 	f.Add([]byte(vm))
 	f.Add([]byte("timestamp,value\n1,2\n"))

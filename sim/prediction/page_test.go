@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// leaping is a source of two nodes whose pressure leaps, if foretold, a sample after the
+// leaping returns a source of two nodes whose pressure jumps, if foretold, a sample after the
 // metric does.
 func leaping(foretold bool) Source {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -49,8 +49,7 @@ func leaping(foretold bool) Source {
 	return s
 }
 
-// runs are rows of two seeds in which Pronto's pods are slow by a factor of the
-// default's.
+// runs returns rows of two seeds in which Pronto's pods are slower than the default's by a factor.
 func runs(factor float64) (rows []experiment.Row) {
 	for seed, noise := range []float64{1, 1.001} {
 		for _, s := range Schedulers() {
@@ -119,7 +118,7 @@ func TestPageIsReproducible(t *testing.T) {
 	}
 }
 
-// verdicts are those of the claims that begin so.
+// verdicts returns those of the claims with that beginning.
 func verdicts(p *report.Page, claim string) (all []string) {
 	for line := range strings.Lines(string(p.Bytes())) {
 		if cells := strings.Split(line, " | "); strings.HasPrefix(cells[0], "| "+claim) && len(cells) == 4 {
@@ -129,8 +128,8 @@ func verdicts(p *report.Page, claim string) (all []string) {
 	return all
 }
 
-// What a page says of a claim is what the source shows: rejections a sample before each
-// spike foretell it, and where none is connected with a spike they do not.
+// A page's verdict on a claim is that of the source: rejections a sample before each spike predict
+// it, and unrelated ones do not.
 func TestClaims(t *testing.T) {
 	foretold, vain := writtenPage(t, leaping(true), .5), writtenPage(t, leaping(false), 2)
 	const none = "no difference to be seen"

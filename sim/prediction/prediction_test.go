@@ -22,7 +22,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// noisy is a level with a little noise, the same for the same seed.
+// noisy returns a level with a little noise, the same for the same seed.
 func noisy(seed uint64, n int, level float64) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	values := make([]float64, n)
@@ -32,7 +32,7 @@ func noisy(seed uint64, n int, level float64) []float64 {
 	return values
 }
 
-// swaying is a level with a rhythm, which holds no peak however it is cut.
+// swaying returns a level with a rhythm, which has no peak however it is cut.
 func swaying(n int, by float64) []float64 {
 	values := make([]float64, n)
 	for i := range values {
@@ -84,9 +84,9 @@ func evaluated(t *testing.T, sources ...Source) Result {
 	return r
 }
 
-// By hand: the metric leaps at 100, 200 and 300, and 400; pressure exceeds .5 one second
-// after the first, four after the second and ten after the third, and with the fourth.
-// At 500 it does without a leap, and at 600 the metric leaps for nothing.
+// By hand: the metric jumps at 100, 200 and 300, and 400; pressure exceeds 0.5 one second after the
+// first, four after the second and ten after the third, and with the fourth. At 500 it does without
+// a jump, and at 600 the metric jumps in vain.
 func TestScoresByHand(t *testing.T) {
 	metric, pressure := swaying(800, .02), noisy(2, 800, .2)
 	for _, at := range []int{100, 200, 300, 400, 600} {
@@ -119,8 +119,8 @@ func TestScoresByHand(t *testing.T) {
 	}
 }
 
-// A spike goes on over a dip shorter than a second, and what the beginning is amid is
-// none, nor are rejections in the midst of a spike in vain.
+// A spike continues over a dip shorter than a second, one in progress at the beginning does not
+// count, and rejections during a spike are not false.
 func TestSpikesNeedRest(t *testing.T) {
 	metric, pressure := swaying(400, .02), noisy(2, 400, .2)
 	raise(pressure, 0, 10, .5)
@@ -134,8 +134,7 @@ func TestSpikesNeedRest(t *testing.T) {
 	}
 }
 
-// Equal scores are all above a threshold or none, whichever is nearer to the number of
-// rejections.
+// Equal scores are all above a threshold or none, whichever is closer to the number of rejections.
 func TestThresholdOfEqualValues(t *testing.T) {
 	metric := swaying(400, .02)
 	for _, at := range []int{100, 150, 200, 250, 300} {
@@ -154,7 +153,7 @@ func TestThresholdOfEqualValues(t *testing.T) {
 	}
 }
 
-// An alarm within a second after a spike has ended is not in vain, one later is.
+// An alarm within a second after the end of a spike is not false, a later one is.
 func TestAlarmsAfterSpikes(t *testing.T) {
 	for after, vain := range map[int]float64{1: 0, 2: 0, 3: 1} {
 		metric, pressure := swaying(400, .02), make([]float64, 400)
@@ -167,7 +166,7 @@ func TestAlarmsAfterSpikes(t *testing.T) {
 	}
 }
 
-// A twentieth of the samples is above the own percentile, whatever the level.
+// A twentieth of the samples is above the node's own percentile, whatever the level.
 func TestOwnPercentile(t *testing.T) {
 	pressure := noisy(3, 1000, .2)
 	for i := 0; i < 1000; i += 20 {
@@ -182,8 +181,8 @@ func TestOwnPercentile(t *testing.T) {
 	}
 }
 
-// Behind the filter a sample alone is no peak; a level that lasts is one, but not while
-// containers come and go.
+// Behind the filter a single sample is no peak; a lasting level is one, but not while containers
+// come and go.
 func TestFilterAndGate(t *testing.T) {
 	metric, pressure := swaying(600, .06), noisy(2, 600, .2)
 	raise(metric, 100, 101, .7)
@@ -210,7 +209,7 @@ func TestFilterAndGate(t *testing.T) {
 	if again, gated := rejecting(one(pressure, metric, churn)); again != raw || gated >= filtered {
 		t.Errorf("with containers that come: %g samples reject, %g filtered, %g without", again, gated, filtered)
 	}
-	// For ten seconds at most, however many come.
+	// It lasts for ten seconds at most, however many come.
 	for i := range churn {
 		churn[i] = true
 	}
@@ -219,8 +218,8 @@ func TestFilterAndGate(t *testing.T) {
 	}
 }
 
-// The peers with a dial reject as often as Pronto, the threshold where pressure is
-// highest, the z-score where it rises, the coins anywhere.
+// The tunable peers reject as often as Pronto, the threshold at the highest pressure, the z-score
+// when it rises, the coins at random.
 func TestPeersRejectAsOften(t *testing.T) {
 	metric, pressure := noisy(1, 4000, .2), noisy(2, 4000, .2)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -251,7 +250,7 @@ func TestPeersRejectAsOften(t *testing.T) {
 	if raw := rowOf(t, r, Raw, false, half); raw.False != [3]float64{} {
 		t.Errorf("a threshold on what is a spike is in vain %g times", raw.False[0])
 	}
-	// A coin is a coin: w seconds without a rejection have this probability.
+	// A coin has this probability of w seconds without a rejection.
 	share := own.Rejected()
 	want := 1 - math.Pow(1-share, 2*5)
 	if got := rowOf(t, r, Coin, false, half).ForetoldShare(1); math.Abs(got-want) > .05 {
@@ -259,9 +258,8 @@ func TestPeersRejectAsOften(t *testing.T) {
 	}
 }
 
-// A fleet of nodes that vary along one direction knows it better than a node that has
-// seen little else than noise; and the load's own direction is another than that in
-// which it varies.
+// A fleet of nodes that vary along one direction knows it better than a node that has seen little
+// but noise; and the load's own direction differs from that in which it varies.
 func TestModelsDiffer(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	s := Source{Name: "fleet", Second: 10, Unit: "s"}
@@ -289,7 +287,7 @@ func TestModelsDiffer(t *testing.T) {
 	}
 }
 
-// Pressure rises with containers, by as much as it does.
+// Pressure rises with containers, by the listed amount.
 func TestStarts(t *testing.T) {
 	pressure := noisy(2, 2000, .2)
 	churn := make([]bool, 2000)
@@ -316,7 +314,7 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// A node that mostly rests has a median of 0; what is not quite 0 is calm all the same.
+// A node that is mostly idle has a median of 0; values close to 0 are still calm.
 func TestStartsOfARestingNode(t *testing.T) {
 	pressure, churn := make([]float64, 2000), make([]bool, 2000)
 	for i := range pressure {
@@ -368,7 +366,7 @@ func TestSimulate(t *testing.T) {
 			}
 		}
 	}
-	// 1.6 pods a second a node start and most end.
+	// 1.6 pods a second start on each node, and most end.
 	if busy < .5 || busy > .95 || events < 500 || events > 1600 {
 		t.Errorf("%g of the cores are busy, %d samples see an event", busy, events)
 	}
@@ -432,7 +430,7 @@ func TestReadRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Gzipped, and torn.
+	// The file is gzipped, and truncated.
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
 	_, err = z.Write(text[:len(text)-5])

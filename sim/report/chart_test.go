@@ -85,7 +85,7 @@ func labels(t *testing.T, data []byte) (all []label, width, height float64) {
 					}
 				}
 				style := text.Style{Font: font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Points(size)), Handler: plot.DefaultTextHandler}
-				// Of a viewer whose font is wider, too, a label is as long as was measured.
+				// For a viewer with a wider font a label still has its measured length.
 				left, length := number(e, "x"), number(e, "textLength")
 				if wide := style.Width(words).Points(); math.Abs(length-wide) > .01*wide {
 					t.Errorf("%q is given %g points, and takes %g", words, length, wide)
@@ -102,7 +102,7 @@ func labels(t *testing.T, data []byte) (all []label, width, height float64) {
 
 const long = "pods of 0.1 core-seconds whose sizes follow an exponential law, under a scheduler of a very long name, Donaudampfschifffahrtsgesellschaftskapitänsmütze included"
 
-// crowded has a panel of as many series with long names.
+// crowded has a panel with that many series with long names.
 func crowded(series int) report.Chart {
 	p := report.Panel{Title: strings.Repeat(long+" ", 3), X: report.Axis{Label: "seconds"}, Y: report.Axis{Label: "share"}}
 	for i := range series {
@@ -116,8 +116,8 @@ func crowded(series int) report.Chart {
 	return report.Chart{Panels: []report.Panel{p, {Title: "below", X: p.X, Series: p.Series[:1]}}}
 }
 
-// Every word of every legend is within the canvas, to the right of the data, and
-// above the next panel, however many and long the names are.
+// Every word of every legend is within the canvas, to the right of the data, and above the next
+// panel, however many and long the names are.
 func TestLegendsAreInside(t *testing.T) {
 	for _, series := range []int{1, 3, 20, 60} {
 		all, width, height := labels(t, svg(t, crowded(series)))
@@ -153,7 +153,7 @@ func TestLegendsAreInside(t *testing.T) {
 	}
 }
 
-// No two lines of text stand one over the other.
+// No two lines of text overlap.
 func TestTextsDoNotOverlap(t *testing.T) {
 	var dots report.DotPlot
 	for row := range 30 {
@@ -225,7 +225,7 @@ func TestLittle(t *testing.T) {
 	}
 }
 
-// Drawing twice gives the same bytes: it changes nothing of the chart.
+// Drawing twice gives the same bytes and leaves the chart unchanged.
 func TestWriteFile(t *testing.T) {
 	dir, c := t.TempDir(), crowded(3)
 	for name, want := range map[string]string{"p.png": "\x89PNG", "p.svg": "<?xml"} {
@@ -294,7 +294,7 @@ func TestDotPlot(t *testing.T) {
 	if a[0] != (report.Point{X: 2, Y: a[0].Y, Low: 1, High: 4}) || a[1].Low != 0 || a[1].High != 0 {
 		t.Errorf("%+v", a)
 	}
-	// Of a row the first series is on top, and all are within it.
+	// In each row the first series is on top, and all are within it.
 	if !(a[0].Y > b[0].Y && math.Abs(a[0].Y-1) < .5 && math.Abs(b[0].Y-1) < .5 && math.Abs(a[1].Y) < .5) {
 		t.Errorf("%+v, %+v", a, b)
 	}

@@ -1,6 +1,6 @@
 package report
 
-// What tests of the package outside of it look at.
+// These are exported for tests of the package from outside.
 
 const (
 	Across = across

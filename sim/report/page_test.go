@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// written is a page with one of everything, saved, and what stands beside it.
+// written returns a saved page with one of everything, and its files.
 func written(t *testing.T, name string) (shown string, others []string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -74,7 +74,7 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// A picture that can't be drawn is an error of Save, which then writes nothing.
+// A picture that cannot be drawn is an error of Save, which then writes nothing.
 func TestPictureIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.md")
 	p, err := report.NewPage(path, "title")

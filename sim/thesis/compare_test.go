@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
-// regime is a synthetic node: the law of its headroom over time, how its pods
-// move, and what disturbs the measurement.
+// regime is a synthetic node: the course of its headroom over time, how its pods move, and what
+// disturbs the measurement.
 type regime struct {
 	name           string
 	capacity, cost func(i int) float64
@@ -23,7 +23,7 @@ type regime struct {
 	// read as half utilisation and half pressure.
 	kink float64
 	// differ is the standard deviation of what single pods take relative to the
-	// cost, which the estimator is told as its Spread.
+	// cost, which is the estimator's Spread.
 	differ float64
 	// spike is the usage a starting container adds to the step it starts in.
 	spike float64
@@ -100,8 +100,7 @@ func (r regime) replace(rng *rand.Rand, shares []float64, n float64) []float64 {
 	return shares
 }
 
-// usage measures the node at step i with n pods after before, that take as much
-// as load mean ones.
+// usage measures the node at step i with n pods after before, which take as much as load mean ones.
 func (r regime) usage(rng *rand.Rand, i int, n, before, load float64) float64 {
 	y := 1 - r.capacity(i) + r.cost(i)*load
 	if r.kink > 0 && n > r.kink {
@@ -113,13 +112,13 @@ func (r regime) usage(rng *rand.Rand, i int, n, before, load float64) float64 {
 	return math.Min(math.Max(y+r.noise*rng.NormFloat64(), 0), 1)
 }
 
-// outcome is what one method did in one regime.
+// outcome is the result of one method in one regime.
 type outcome struct {
 	avail float64 // mean absolute error of C/c, in pods, the warm-up left out
 	cost  float64 // relative error of the cost, 240 steps after dropAt
 }
 
-// run follows one node. Without gates every measurement is taken.
+// run follows one node. Without gates every measurement is used.
 func (r regime) run(rng *rand.Rand, c pipeline.EstimatorConfig, gates bool) outcome {
 	if !gates {
 		c.Gate, c.Saturation = math.MaxFloat64, 2

@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
-// methods are all that are compared, kalman's first.
+// methods are all compared ones, kalman's first.
 var methods = []pipeline.Method{"", thesis.Naive, thesis.Delta, thesis.Joint}
 
 // learner is an estimator of one channel.

@@ -12,7 +12,7 @@ import (
 )
 
 // golden is a sequence of testdata/filters.txt, which GNU Octave has written;
-// filter/testdata/golden.m says how and describes the format.
+// filter/testdata/golden.m has the method and the format.
 type golden struct {
 	name           string
 	parameters     []float64

@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
-// TestMethodsKeepTheGates runs what every method must do alike.
+// TestMethodsKeepTheGates runs the common requirements of all methods.
 func TestMethodsKeepTheGates(t *testing.T) {
 	for _, m := range methods {
 		t.Run(m.String(), func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestMethodsKeepTheGates(t *testing.T) {
 	}
 }
 
-// TestSpreadOfMethods: with pods that differ the centred filter is still the
-// two-dimensional one.
+// TestSpreadOfMethods: with pods that differ the centred filter still equals the two-dimensional
+// one.
 func TestSpreadOfMethods(t *testing.T) {
 	c := kalman.Config{Prior: .125, Spread: .7, Gate: math.MaxFloat64}
 	centred, joint := newLearner(t, "", c), newLearner(t, thesis.Joint, c)
@@ -73,9 +73,8 @@ func TestSpreadOfMethods(t *testing.T) {
 	}
 }
 
-// TestGatesAreKalmans: in churn, beside known pods, in contention, over outliers and
-// on full channels, the filter that is the centred one in other coordinates does with
-// each measurement what that does.
+// TestGatesAreKalmans: in churn, beside known pods, in contention, over outliers and on full
+// channels, the centred filter in other coordinates treats each measurement alike.
 func TestGatesAreKalmans(t *testing.T) {
 	c := kalman.Config{Prior: .125, Spread: .5}
 	centred, joint := newLearner(t, "", c), newLearner(t, thesis.Joint, c)

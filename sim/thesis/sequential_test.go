@@ -66,8 +66,7 @@ func TestSequential(t *testing.T) {
 	}
 }
 
-// TestSequentialBlends: models of random samples come out as svd.Blend has them, half
-// and half.
+// TestSequentialBlends: models of random samples equal those of svd.Blend, half and half.
 func TestSequentialBlends(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	a := sequential(t, aggregate.Options{})

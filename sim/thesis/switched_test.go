@@ -59,8 +59,8 @@ func TestRuleText(t *testing.T) {
 	}
 }
 
-// A full node in constant churn: the thesis's switch trusts the model, which
-// has not noticed that other processes took the room.
+// On a full node in constant churn, the thesis's switch trusts the model, which has not noticed
+// that other processes took the room.
 func ExampleAvail() {
 	cpu := capacity.Channel{Usage: 1, Capacity: 1, Cost: .125}
 	for _, o := range []pipeline.AvailConfig{thesis.Avail(), {}} {

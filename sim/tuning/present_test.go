@@ -53,7 +53,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Of one tuner's runs each service is drawn.
+// Each service of one tuner's runs is drawn.
 func TestServicesAreDrawn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "services.svg")
 	runs := Runs{made(developers, spazio, 50, 1.25, .01), made(developers, spazio, 51, 1, 0)}

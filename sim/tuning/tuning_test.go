@@ -31,7 +31,7 @@ func run(t testing.TB, c Config) result {
 	return r
 }
 
-// The bars on seeds of tuning: those that are held out are the laboratory's.
+// The bars apply to tuning seeds: held-out ones are the laboratory's.
 func TestSpazioSettles(t *testing.T) {
 	if testing.Short() {
 		return // ExampleRun is its first hour
@@ -47,7 +47,7 @@ func TestSpazioSettles(t *testing.T) {
 	}
 }
 
-// What the thesis wrote leaves services held up; its components do nothing at all.
+// The thesis's text leaves services throttled; its components do nothing at all.
 func TestTheThesissDoesNot(t *testing.T) {
 	if testing.Short() {
 		return // two hours of one goroutine's arithmetic

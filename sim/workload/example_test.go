@@ -7,7 +7,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// Two pods of a file: the first leaves its cores to the default, one, and takes 1 GB.
+// Of two pods of a file the first leaves its cores to the default, one, and takes 1 GB.
 func ExampleReadPods() {
 	pods, err := workload.ReadPods(strings.NewReader(`arrival,work,memory,cores
 0,30,1e9,

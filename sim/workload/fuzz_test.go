@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// Whatever the bytes, a series is refused as ErrTrace or valid.
+// Any bytes are refused as ErrTrace or give a valid series.
 func FuzzReadUtilisation(f *testing.F) {
 	f.Add([]byte(ec2))
 	f.Add([]byte(bitbrains))
@@ -32,7 +32,7 @@ func FuzzReadUtilisation(f *testing.F) {
 	})
 }
 
-// Whatever the tables, functions are refused as ErrTrace or can be replayed.
+// Any tables are refused as ErrTrace or give functions that can be replayed.
 func FuzzReadFunctions(f *testing.F) {
 	seed := functions()
 	f.Add(seed["invocations.csv"].Data, seed["durations.csv"].Data, seed["memory.csv"].Data)

@@ -52,7 +52,7 @@ func TestReadPodsThatDeclareRequests(t *testing.T) {
 	}
 }
 
-// Who reads an error looks for the line.
+// An error has the line.
 func TestErrorsOfFilesNameTheLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"arrival,work\n1,2\n\n3,x\n":           "line 4: work",
@@ -79,7 +79,7 @@ func TestErrorsOfFilesNameTheLine(t *testing.T) {
 	}
 }
 
-// Whatever is read is a workload that a run takes or refuses by a field.
+// Any input gives a workload that a run accepts or refuses by a field.
 func FuzzReadPods(f *testing.F) {
 	f.Add("arrival,work,cores,memory,threads,owner\n1,2,.5,1e9,1,a\n0,3,,,,\n")
 	f.Add("work,arrival\n0,0\n")

@@ -30,7 +30,7 @@ func generator(t *testing.T, name string) workload.Trace {
 	return trace
 }
 
-// quantile of what a figure of each pod is.
+// quantile returns that of a value of each pod.
 func quantile(pods []sim.Pod, p float64, of func(sim.Pod) float64) float64 {
 	values := make([]float64, len(pods))
 	for i := range pods {
@@ -40,7 +40,7 @@ func quantile(pods []sim.Pod, p float64, of func(sim.Pod) float64) float64 {
 	return values[int(p*float64(len(values)-1))]
 }
 
-// What is generated has the traces' quantiles, taken here from the public files.
+// The generated pods have the traces' quantiles, taken here from the public files.
 func TestGenerateHasTheTracesQuantiles(t *testing.T) {
 	life := sim.Pod.Solo
 	cores := func(p sim.Pod) float64 { return p.Cores }
@@ -81,7 +81,7 @@ func TestGenerateHasTheTracesQuantiles(t *testing.T) {
 	}
 }
 
-// Few owners have many pods, those of one owner resemble one another, and of a generated trace there is one.
+// Few owners have many pods, those of one owner are similar, and there is one generated trace.
 func TestGenerateOwners(t *testing.T) {
 	for _, name := range workload.Traces() {
 		pods := generated(t, name)
@@ -113,8 +113,7 @@ func TestGenerateOwners(t *testing.T) {
 	}
 }
 
-// Another seed draws other owners, and so does the half that is held out: the means of what the pods of
-// an owner take are not the same.
+// Another seed, or the held-out half, has other owners: the mean demands of owners' pods differ.
 func TestOwnersAreOfTheSeed(t *testing.T) {
 	memory := func(pods []sim.Pod) map[string]float64 {
 		logs, n := map[string]float64{}, map[string]float64{}
@@ -151,7 +150,7 @@ func TestOwnersAreOfTheSeed(t *testing.T) {
 	}
 }
 
-// A replay takes its load, within its time, from one half of the trace.
+// A replay has its load, within its time, from one half of the trace.
 func TestReplay(t *testing.T) {
 	trace := generated(t, workload.ZipfOwners)
 	for i := range trace {
@@ -243,7 +242,7 @@ func TestReadTrace(t *testing.T) {
 	}
 }
 
-// A day's load has its peak and its night, and pods enough for the peak.
+// A day's load has its peak and its night, and enough pods for the peak.
 func TestServices(t *testing.T) {
 	services, pods, err := workload.Services(1, 3, 86_400)
 	if err != nil || len(services) != 3 || len(pods) != 36 {

@@ -15,8 +15,8 @@ import (
 
 const nodeMemory = 16 << 30
 
-// TestUnlike: pods of one workload differ by no more than a fifth either way from its
-// mean, those of all by more than ten, and all run alone for the same time.
+// TestUnlike: pods of one workload differ by at most a fifth from its mean, all pods by more than
+// ten times, and all run alone for the same time.
 func TestUnlike(t *testing.T) {
 	pods, err := workload.Unlike(3, 2000, 20, workload.Equal, nodeMemory, workload.Workloads{})
 	if err != nil {
@@ -81,7 +81,7 @@ func TestOneOff(t *testing.T) {
 	}
 }
 
-// TestUnlikeArrivals: they take the load that was asked for.
+// TestUnlikeArrivals: they have the requested load.
 func TestUnlikeArrivals(t *testing.T) {
 	sum := 0.
 	const seeds, cores, duration = 20, 76, 1000

@@ -84,8 +84,8 @@ func TestMixed(t *testing.T) {
 
 var machine = baseline.Resources{CPU: 4, Memory: 1000}
 
-// Right is each pod's own need, P98 the 98th percentile of its owner's pods, Mean the mean of all; none
-// asks for more than a node has, and servers are left alone.
+// Right is each pod's own need, P98 the 98th percentile of its owner's pods, Mean the mean of all;
+// none asks for more than a node has, and servers are unchanged.
 func TestDeclareNeeds(t *testing.T) {
 	server := sim.Pod{On: 1, Server: node.Server{Rate: 1, Work: 1}}
 	pods := []sim.Pod{{Work: 1}, {Work: 1, Cores: 8, Memory: 2000, Workload: "wide"}, {Work: 1, Cores: .1, Workload: "wide"}, server}

@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry/podsource"
 )
 
-// ConfigErrors checks that a source over a socket, which create makes, is not made of a
-// configuration with a field out of range, such as that endpoint, and that the error names it.
+// ConfigErrors checks that create refuses a configuration with a field out of range, such as the
+// endpoint of a socket, and that the error names the field.
 func ConfigErrors(t *testing.T, endpoint string, create func(podsource.Config) error) {
 	t.Helper()
 	for field, c := range map[string]podsource.Config{

@@ -70,7 +70,7 @@ func (d *daemon) envelopes(e Event) []*types.Envelope {
 	case Started:
 		return []*types.Envelope{
 			d.envelope("/tasks/start", &events.TaskStart{ContainerID: e.ID, Pid: 1}),
-			// A probe that was run in the container ends.
+			// A probe that ran in the container ends.
 			d.envelope("/tasks/exit", &events.TaskExit{ContainerID: e.ID, ID: "exec", Pid: 2}),
 		}
 	case Stopped:
@@ -87,7 +87,7 @@ func (d *daemon) envelope(topic string, m proto.Message) *types.Envelope {
 	if err != nil || d.garbled {
 		value = []byte("not a message")
 	}
-	// containerd's own form of a type's URL has no host.
+	// containerd's form of a type's URL has no host.
 	return &types.Envelope{Namespace: "k8s.io", Topic: topic, Event: &anypb.Any{TypeUrl: string(m.ProtoReflect().Descriptor().FullName()), Value: value}}
 }
 
@@ -129,7 +129,7 @@ func (d *daemon) get(ctx context.Context, r *containersapi.GetContainerRequest) 
 	return nil, status.Error(codes.NotFound, "no such container")
 }
 
-// tasks serves List apart: containers have a method of that name, too.
+// tasks serves List separately, because containers have a method of that name, too.
 type tasks struct {
 	tasksapi.UnimplementedTasksServer
 	d *daemon
@@ -194,8 +194,8 @@ func TestPodsFollowTasks(t *testing.T) {
 	}
 }
 
-// A pod with init containers is there from its sandbox to the sandbox's end; what
-// is started again counts once. After a lost connection no one knows what has run.
+// A pod with init containers exists from its sandbox to the sandbox's end; a restarted container
+// counts once. After a lost connection it is unknown which ones have run.
 func TestContainerdPodStates(t *testing.T) {
 	var simulated daemon
 	s := serveContainerd(t, &simulated)
@@ -219,7 +219,7 @@ func TestContainerdPodStates(t *testing.T) {
 	until(telemetry.PodRunning, 1)
 }
 
-// What happens while containerd is away is known afterwards.
+// Changes while containerd is away are found afterwards.
 func TestContainerdAway(t *testing.T) {
 	var simulated daemon
 	s := serveContainerd(t, &simulated)
@@ -234,7 +234,7 @@ func TestContainerdAway(t *testing.T) {
 	r.Until(UID(3))
 }
 
-// Whatever is lost of what happens, the set ends as containerd does.
+// Whichever events are lost, the final set is containerd's.
 func TestContainerdStorm(t *testing.T) {
 	for _, seed := range []uint64{1, 2} {
 		var simulated daemon

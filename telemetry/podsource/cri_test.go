@@ -156,8 +156,8 @@ func TestPodsFollowContainers(t *testing.T) {
 	}
 }
 
-// A pod with init containers is there from its sandbox to the sandbox's end; what
-// is started again counts once.
+// A pod with init containers exists from its sandbox to the sandbox's end; a restarted container
+// counts once.
 func TestCRIPodStates(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
@@ -186,7 +186,7 @@ func TestCRIPodStates(t *testing.T) {
 			node.StopContainer(sandbox)
 			r.UntilStates()
 
-			// In a new sandbox all begins anew.
+			// In a new sandbox everything begins anew.
 			next := node.StartSandbox(sandbox)
 			until(telemetry.PodPending, 0)
 			node.StartNamed(next, "init")
@@ -198,8 +198,7 @@ func TestCRIPodStates(t *testing.T) {
 	}
 }
 
-// A runtime may be late, go away and come back: what happened meanwhile is
-// known afterwards.
+// A runtime may be late, go away and come back: changes meanwhile are found afterwards.
 func TestRuntimeAway(t *testing.T) {
 	var simulated criRuntime
 	s := serveCRI(t, &simulated)
@@ -254,7 +253,7 @@ func TestCRIHealth(t *testing.T) {
 	}
 }
 
-// An end that overtakes its start is final.
+// An end that arrives before its start is final.
 func TestEventsOutOfOrder(t *testing.T) {
 	var simulated criRuntime
 	s := serveCRI(t, &simulated)
@@ -272,7 +271,7 @@ func TestEventsOutOfOrder(t *testing.T) {
 	r.Until(UID(1))
 }
 
-// Whatever is lost of what happens, the set ends as the runtime does.
+// Whichever events are lost, the final set is the runtime's.
 func TestCRIStorm(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3} {
 		simulated := criRuntime{noEvents: seed == 3}

@@ -32,14 +32,14 @@ type Container struct {
 // IsSandbox reports whether it is its pod's sandbox.
 func (c Container) IsSandbox() bool { return c.ID == c.Sandbox }
 
-// Event is what happened to one container, with the pod's others as they are.
+// Event is a change of one container, with the present state of the pod's others.
 type Event struct {
 	Kind Kind
 	Container
 	Others []Container
 }
 
-// Node is the truth about a node's containers. It is safe for concurrent use.
+// Node is the true state of a node's containers. It is safe for concurrent use.
 type Node struct {
 	mu          sync.Mutex
 	made        int
@@ -67,7 +67,7 @@ func (n *Node) Subscribe() (events <-chan Event, cancel func()) {
 	}
 }
 
-// UntilSubscribed waits until somebody is: a client does not learn when it is.
+// UntilSubscribed waits for a subscriber, because a client does not learn when it is subscribed.
 func (n *Node) UntilSubscribed(t testing.TB) {
 	t.Helper()
 	subscribed := func() bool {
@@ -136,7 +136,7 @@ func (n *Node) uids(of func(Container) bool) []string {
 	return slices.Sorted(maps.Keys(uids))
 }
 
-// UID names the pod that was made i-th, from 1.
+// UID returns the UID of the i-th pod, from 1.
 func UID(i int) string { return fmt.Sprintf("%08d-1111-2222-3333-444455556666", i) }
 
 // StartPod makes a pod with a running sandbox and returns the sandbox.
@@ -162,8 +162,7 @@ func (n *Node) StartSandbox(before string) (sandbox string) {
 // StartContainer starts a container of a name of its own in the pod of a sandbox.
 func (n *Node) StartContainer(sandbox string) (id string) { return n.StartNamed(sandbox, "") }
 
-// StartNamed starts a container in the pod of a sandbox; one of the same name is
-// started again.
+// StartNamed starts a container in the pod of a sandbox, or restarts the one of that name.
 func (n *Node) StartNamed(sandbox, name string) (id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -249,9 +248,8 @@ func (n *Node) Storm(r *rand.Rand, steps int, disrupt func()) {
 	n.Drop(false)
 }
 
-// Storm has a node live through a storm in which connections break, and the runtime is
-// away while a pod starts: whatever is lost of what happens, the recorder has to end as
-// the node does.
+// Storm runs a node through a storm in which connections break, and the runtime is away while a pod
+// starts: whichever events are lost, the recorder must end with the node's state.
 func Storm(t testing.TB, seed uint64, n *Node, s *Server, r *sourcetest.Recorder) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))

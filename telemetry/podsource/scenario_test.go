@@ -7,9 +7,9 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/sourcetest"
 )
 
-// PodsComeAndGo checks that the source that start starts, on a node without pods, knows which pods
-// run while containers come and go: of events, once it has subscribed, or because it looks. Of
-// the pod that is left, UID(3), only the sandbox, which is returned, runs.
+// PodsComeAndGo checks that the source that start starts, on a node without pods, knows the running
+// pods while containers come and go, by events once it has subscribed, or by looking. It returns
+// the sandbox of the remaining pod, UID(3), in which nothing else runs.
 func PodsComeAndGo(t *testing.T, n *Node, events bool, start func() *sourcetest.Recorder) (r *sourcetest.Recorder, sandbox string) {
 	t.Helper()
 	first := n.StartPod()
@@ -33,9 +33,9 @@ func PodsComeAndGo(t *testing.T, n *Node, events bool, start func() *sourcetest.
 	return r, second
 }
 
-// StartsAgain checks that of a pod, the first of a node, the source knows how it is and what was
-// started, while its init container ends, starts again and ends. It returns the pod's sandbox,
-// and what waits until the pod is in another state.
+// StartsAgain checks that the source knows the state and the started containers of the node's first
+// pod, while its init container ends, restarts and ends. It returns the pod's sandbox, and a
+// function that waits for another state of the pod.
 func StartsAgain(t *testing.T, n *Node, r *sourcetest.Recorder, pod telemetry.Pod) (sandbox string, until func(s telemetry.PodState, starts int)) {
 	t.Helper()
 	pod.UID = UID(1)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Server is a gRPC server on a unix socket that can be taken away.
+// Server is a gRPC server on a unix socket that can be stopped.
 type Server struct {
 	t        testing.TB
 	Path     string
@@ -42,7 +42,7 @@ func (s *Server) Up() {
 	}(s.running, s.ended)
 }
 
-// Down stops it, cutting connections.
+// Down stops it and closes connections.
 func (s *Server) Down() {
 	if s.running != nil {
 		s.running.Stop()

@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
-// built is where the tests' agent is.
+// built is the path of the tests' agent.
 var built string
 
 var buildOnce = sync.OnceValues(func() (string, error) {
@@ -56,7 +56,7 @@ func canMeasure(t *testing.T) bool {
 	return true
 }
 
-// measure runs the benchmark, whatever its bars say of this machine, and returns its figures.
+// measure runs the benchmark, whether or not this machine meets its bars, and returns its figures.
 func measure(t *testing.T, args ...string) map[string]float64 {
 	t.Helper()
 	var f footprint
@@ -110,7 +110,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestUsage: an agent that reads what pods take counts them, and a profiler gets windows of it.
+// TestUsage: an agent that reads pods' usage counts them, and a profiler gets their windows.
 func TestUsage(t *testing.T) {
 	if !canMeasure(t) {
 		return
@@ -121,7 +121,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestEnergy: agents take turns, and those that measure energy report what pods take.
+// TestEnergy: agents take turns, and those that measure energy report pods' energy.
 func TestEnergy(t *testing.T) {
 	if !canMeasure(t) {
 		return
@@ -132,7 +132,7 @@ func TestEnergy(t *testing.T) {
 	}
 }
 
-// TestCgroups: a pod has a process under the sandbox's name and another, and all that is made is
+// TestCgroups: a pod has a process under the sandbox's name and another one, and everything is
 // removed, whatever still runs.
 func TestCgroups(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), fmt.Sprintf("spazio-footprint-%d", os.Getpid()))
@@ -194,7 +194,7 @@ func TestCgroups(t *testing.T) {
 	}
 }
 
-// TestNoCgroups: where none can be made, that is said.
+// TestNoCgroups: without the right to make cgroups, the error names that.
 func TestNoCgroups(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := newCgroups(filepath.Join(dir, "none"), dir); !errors.Is(err, errNoCgroups) {
@@ -202,7 +202,7 @@ func TestNoCgroups(t *testing.T) {
 	}
 }
 
-// Of turns the usage is the mean, and of what is a most the most.
+// Of several turns the usage is the mean, and a maximum the largest.
 func TestTell(t *testing.T) {
 	with, without := newTally(), newTally()
 	with.agent = []bench.Usage{{Cores: .004, MeanMiB: 20, MaxMiB: 21, PeakMiB: 23}, {Cores: .006, MeanMiB: 22, MaxMiB: 24, PeakMiB: 22}}

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// measure runs a benchmark, whatever its bars say of this machine, and returns its figures.
+// measure runs a benchmark, whether or not this machine meets its bars, and returns its figures.
 func measure(t *testing.T, b benchmark, args ...string) map[string]float64 {
 	t.Helper()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -112,7 +112,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Pairs that did not come to their end show what has been measured.
+// Interrupted pairs still show their measurements.
 func TestSamples(t *testing.T) {
 	half := samples{placeholders: []float64{7, 3}, slots: []float64{50, 90}, plain: []float64{100}}
 	var r bench.Result

@@ -30,7 +30,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Two pairs, in both of which the plugin makes everything take twice the time.
+// In both of two pairs the plugin doubles every time.
 func TestTell(t *testing.T) {
 	off := result{Pods: 11, Seconds: 1, Process: 4, Scheduler: 1, Server: 0, Beside: .1}
 	on := result{Pods: 11, Seconds: 2, Process: 8, Scheduler: 2, Server: 1, Beside: .1}
@@ -60,7 +60,7 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// The pods before the measured ones are as many as upstream has.
+// There are as many pods before the measured ones as upstream has.
 func TestComplete(t *testing.T) {
 	for name, want := range map[string]int{"SchedulingBasic": 200, "Unschedulable": 20, "PreemptionAsync": 4000} {
 		w := workload{Name: name, Nodes: 1000, Init: -1, Pods: 2}
@@ -70,7 +70,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// What scheduler_perf is given are files that it can read, with upstream's pods.
+// The input of scheduler_perf is valid, with upstream's pods.
 func TestWrite(t *testing.T) {
 	for name := range preparations {
 		dir := t.TempDir()
@@ -120,7 +120,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// On a busy machine a profile may have few samples: then the next one is longer.
+// On a busy machine a profile may have few samples; then the next one is longer.
 func TestSecondsByPart(t *testing.T) {
 	x := 1.
 	for work := 100 * time.Millisecond; work < time.Minute; work *= 2 {
@@ -153,7 +153,7 @@ func TestSecondsByPart(t *testing.T) {
 	t.Error("no profile had samples of every part")
 }
 
-// What the collector has an allocating goroutine do is not that goroutine's doing.
+// The garbage collector's work in an allocating goroutine does not count as that goroutine's.
 func TestSecondsByPartLeavesOutTheCollector(t *testing.T) {
 	assist, own := &profile.Function{ID: 1, Name: "runtime.gcAssistAlloc"}, &profile.Function{ID: 2, Name: "main.run"}
 	at := func(id uint64, f *profile.Function) *profile.Location {

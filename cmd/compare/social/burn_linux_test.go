@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Requests take the CPU time that they are said to, and what HTTP takes besides.
+// Requests take their configured CPU time and HTTP's.
 func TestRequestsBurn(t *testing.T) {
 	n := newNetwork(t)
 	const requests = 25

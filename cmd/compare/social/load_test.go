@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// server counts what it is asked.
+// server counts its requests.
 type server struct {
 	reads, composes atomic.Int64
 	stall           chan struct{} // the first request waits for it, if set
@@ -52,8 +52,7 @@ func phases(t *testing.T, text string) Phases {
 	return p
 }
 
-// So many requests are sent as the rate and the phases say, of the kinds they say, in turn
-// to all targets.
+// The number and kinds of requests follow the rate and the phases, in turn to all targets.
 func TestRunSends(t *testing.T) {
 	for _, test := range []struct {
 		phases          string
@@ -84,9 +83,9 @@ func TestRunSends(t *testing.T) {
 	}
 }
 
-// A server that stalls is charged for all who were due meanwhile: with one connection and a
-// stall of so long, the median of as many requests as are due in that time is half of it,
-// where from the sending on it would be next to nothing.
+// A server that stalls is charged for all requests that were due meanwhile: with one connection and
+// such a stall, the median of the requests due in that time is half of it; measured from sending it
+// would be next to nothing.
 func TestLatencyCountsFromWhenDue(t *testing.T) {
 	s := &server{stall: make(chan struct{})}
 	const stall = 2 * time.Second

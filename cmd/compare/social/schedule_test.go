@@ -10,7 +10,7 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
-// Requests are due at the rate within phases, and not at all while they rest.
+// Requests are due at the rate within phases, and not between them.
 func TestScheduleTimes(t *testing.T) {
 	s := newSchedule(Phases{{compose, time.Second}, {rest, 500 * time.Millisecond}, {read, time.Second}}, 2, 6*time.Second)
 	for request, want := range map[int]struct {
@@ -27,8 +27,8 @@ func TestScheduleTimes(t *testing.T) {
 	}
 }
 
-// A request counts from when it was due, however late it was sent, and as late beyond ten
-// milliseconds.
+// A request's latency counts from when it was due, however late it was sent, and it counts as late
+// beyond ten milliseconds.
 func TestLateRequestsCount(t *testing.T) {
 	start := time.Unix(1000, 0)
 	m := meter{schedule: newSchedule(nil, 1, time.Minute), latencies: hdrhistogram.New(leastMicros, mostMicros, digits)}

@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Who posts a load has it sent, and hears when it begins and what came of it.
+// A client that posts a load gets a line when it begins and its results.
 func TestSend(t *testing.T) {
 	s := &server{}
 	target, sender := serve(t, s), httptest.NewServer(LoadHandler())
@@ -34,7 +34,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// A load ends with whoever wants it; until then the sender is busy.
+// Any client can end a load; until then the sender is busy.
 func TestSendOneAtATime(t *testing.T) {
 	target, sender := serve(t, &server{}), httptest.NewServer(LoadHandler())
 	t.Cleanup(sender.Close)
@@ -60,7 +60,7 @@ func TestSendOneAtATime(t *testing.T) {
 	}
 }
 
-// heard is a ResponseWriter that does something when a line with a result is written.
+// heard is a ResponseWriter that calls a function when a line with a result is written.
 type heard struct {
 	*httptest.ResponseRecorder
 	result func()
@@ -73,7 +73,7 @@ func (h heard) Write(p []byte) (int, error) {
 	return h.ResponseRecorder.Write(p)
 }
 
-// Who has a result can have the next load sent at once.
+// A client that has its result can send the next load at once.
 func TestSendAgain(t *testing.T) {
 	sender := LoadHandler()
 	post := func(w http.ResponseWriter) {
@@ -130,7 +130,7 @@ func TestSendRefuses(t *testing.T) {
 	}
 }
 
-// As a role it says where it serves, until its context ends.
+// As a role it prints its address, and serves until its context ends.
 func TestLoadRole(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	said, out := io.Pipe()

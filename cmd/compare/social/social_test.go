@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// network is all tiers in this process, and how often each was asked.
+// network holds all tiers in this process, and their numbers of requests.
 type network struct {
 	peers *directory
 	asked map[string]*atomic.Int64
@@ -61,7 +61,7 @@ func get(t *testing.T, address, op string) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// An operation passes the tiers that the package's comment says.
+// An operation passes the tiers that the package's comment lists.
 func TestOperationsPassTheirTiers(t *testing.T) {
 	for op, want := range map[string]map[string]int64{
 		"read":    {"front": 1, "home-timeline": 1, "graph": 1, "post": 1, "user": 1, "media": 1},
@@ -83,7 +83,7 @@ func TestOperationsPassTheirTiers(t *testing.T) {
 	}
 }
 
-// A callee that is gone is called at another replica; without one the answer says who.
+// For a missing callee another replica is called; without one the answer names it.
 func TestGoneReplicas(t *testing.T) {
 	n := newNetwork(t)
 	gone := httptest.NewServer(http.NotFoundHandler())
@@ -161,7 +161,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// A replica says where it is, learns of others from its input and ends with it.
+// A replica prints its address, reads those of others from its input and ends with it.
 func TestRole(t *testing.T) {
 	n := newNetwork(t)
 	callee, err := n.peers.nextOf("home-timeline")
@@ -214,12 +214,12 @@ func TestRoleRefuses(t *testing.T) {
 	}
 }
 
-// forever is an input that neither says anything nor ends.
+// forever is an input that neither returns data nor ends.
 type forever struct{}
 
 func (forever) Read([]byte) (int, error) { select {} }
 
-// Replicas may be replaced while requests are under way.
+// Replicas can be replaced during requests.
 func TestDirectoryUnderFire(t *testing.T) {
 	n := newNetwork(t)
 	address, err := n.peers.nextOf("user")

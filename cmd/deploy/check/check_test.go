@@ -17,8 +17,8 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy/check"
 )
 
-// An API server that is away is said once, and of nodes nothing is said where nothing of
-// Spazio could know them.
+// An API server that does not answer is reported once, and nodes are not reported if no program
+// could know them.
 func TestSaysOnceWhatIsMissing(t *testing.T) {
 	mux := http.NewServeMux()
 	answer := func(path string, with any) {

@@ -35,8 +35,7 @@ func shows(t *testing.T, texts map[string]string) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// apiServer knows a scheduler and an operator that lead, an aggregator and the agent of
-// one node.
+// apiServer has a leading scheduler and operator, an aggregator and the agent of one node.
 func apiServer(t *testing.T, scheduler, aggregator, agent, operator string) *rest.Config {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -87,7 +86,7 @@ spazio_testbed_slots{state="pending",testbed="lab/small"} 0
 spazio_testbed_signal_age_seconds{testbed="lab/auto"} 90.5
 `
 
-// Each program is asked where it shows itself, and what it says is understood.
+// Each program is queried at its address, and its answer is parsed.
 func TestPrograms(t *testing.T) {
 	scheduler := shows(t, map[string]string{
 		"/debug/spazio":         `{"nodes":[{"node":"near","signal":"fresh","flags":{"noPressure":true}},{"node":"far","signal":"stale","flags":{}}]}`,
@@ -138,7 +137,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// What a program does not say is unknown, and whoever can't be asked is named.
+// A missing value is unknown, and a program that cannot be reached is named.
 func TestProgramsThatAreSilent(t *testing.T) {
 	nothing := shows(t, nil)
 	p, err := check.NewPrograms(apiServer(t, nothing, nothing, shows(t, map[string]string{"/metrics": ""}), nothing), time.Minute)

@@ -32,9 +32,9 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// greeter listens on a loopback, as in a pod, and returns where. It tells of each request
-// for /never, which it does not answer, and for /half, whose answer has no end that it says,
-// and again when whoever asked has left.
+// greeter listens on a loopback, as in a pod, and returns its address. It reports each request for
+// /never, which it does not answer, and for /half, whose answer has no length and does not end, and
+// again when the client has left.
 func greeter(t *testing.T, never chan<- struct{}) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func greeter(t *testing.T, never chan<- struct{}) string {
 			never <- struct{}{}
 			return
 		}
-		// As our programs', it is asked for by its loopback alone, whatever the URL says.
+		// Like Spazio's programs it serves its loopback name only, whatever the URL is.
 		if host, _, err := net.SplitHostPort(r.Host); host != "localhost" && host != "127.0.0.1" {
 			t.Errorf("asked for as %q, %v", r.Host, err)
 		}
@@ -83,8 +83,8 @@ func client(t *testing.T, c podforward.Config) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// TestRoundTrip: requests with a body and without end at the pod, one after the other
-// and at a time.
+// TestRoundTrip sends requests with a body and endless answers to the pod, one after the other and
+// concurrently.
 func TestRoundTrip(t *testing.T) {
 	c := client(t, podforward.Config{Cluster: cluster(t, nil), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")})
 	ended := make(chan error)
@@ -115,7 +115,7 @@ func TestRoundTripFails(t *testing.T) {
 	config := podforward.Config{Cluster: cluster(t, nil), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")}
 	for name, change := range map[string]func(*podforward.Config){
 		"forward port 9694 of pod pod-2": func(c *podforward.Config) { c.Find = podforward.Named("pod-2") },
-		"EOF":                            func(c *podforward.Config) { c.Port = 1 }, // nobody listens
+		"EOF":                            func(c *podforward.Config) { c.Port = 1 }, // no listener
 		"lost": func(c *podforward.Config) {
 			c.Find = func(context.Context, kubernetes.Interface, string) (string, error) { return "", lost }
 		},
@@ -132,8 +132,7 @@ func TestRoundTripFails(t *testing.T) {
 	}
 }
 
-// A request that is given up says so, whether it has an answer yet or half of one, and
-// the pod knows.
+// A cancelled request returns an error, with or without a part of the answer, and the pod sees it.
 func TestGivenUp(t *testing.T) {
 	for _, tt := range []struct {
 		path string
@@ -178,7 +177,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// Who connects and leaves before there is anything to forward keeps no handler.
+// A client that connects and leaves before forwarding begins leaves no handler.
 func TestLeftBeforeStreams(t *testing.T) {
 	handler := podforwardtest.Handler(t, func(*http.Request, int) string { t.Error("a port was asked for"); return "" })
 	ended := make(chan struct{})
@@ -201,7 +200,7 @@ func TestLeftBeforeStreams(t *testing.T) {
 	<-ended
 }
 
-// A program says what it shows, on this machine or in a pod, and who fails to is named.
+// A program's answer is returned, from this machine or a pod, and one that fails is named.
 func TestClient(t *testing.T) {
 	program := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -254,8 +253,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// A request whose context ends while the API server has not answered yet ends with it,
-// and so does the connection.
+// A request whose context ends before the API server answers ends with it, and so does the
+// connection.
 func TestGivenUpWhileConnecting(t *testing.T) {
 	asked, left := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -283,7 +282,7 @@ func TestGivenUpWhileConnecting(t *testing.T) {
 	<-left
 }
 
-// What the API server says instead of forwarding is told: an API error as such.
+// The API server's refusal is returned, an API error as such.
 func TestRefused(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("pods/portforward"), "pod-1", errors.New("no rights"))
 	for name, test := range map[string]struct {
@@ -360,7 +359,7 @@ func TestFinders(t *testing.T) {
 	}
 }
 
-// TestSelectedOnANode asks the API server for the pods of that node alone.
+// TestSelectedOnANode lists only the pods of that node.
 func TestSelectedOnANode(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/namespaces/system/pods", func(w http.ResponseWriter, r *http.Request) {

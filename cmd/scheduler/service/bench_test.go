@@ -31,11 +31,11 @@ import (
 
 func benchNode(i int) string { return fmt.Sprintf("node-%04d", i) }
 
-// none is a factory of no recorders, of whatever type this Kubernetes' are.
+// none is a factory of no recorders, of the type of this Kubernetes version.
 func none[R any](string) (r R) { return r }
 
-// bench is a scheduler over nodes that have room in the API's eyes, of which
-// full have none by their reports. Its profiles are default and spazio.
+// bench is a scheduler over nodes that have room by requests, of which full have none by their
+// reports. Its profiles are default and spazio.
 func bench(b *testing.B, nodes, full int) *scheduler.Scheduler {
 	ctx, cancel := context.WithCancel(context.Background())
 	room := v1.ResourceList{v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("256Gi"), v1.ResourcePods: resource.MustParse("500")}
@@ -140,9 +140,9 @@ func benchPod(b *testing.B, i int) *framework.QueuedPodInfo {
 	return &framework.QueuedPodInfo{PodInfo: info}
 }
 
-// BenchmarkSchedulePod is a whole choice of a node by kube-scheduler, without
-// the bind: under the default profile, and with the plugin in it, for pods tried
-// for the first time and for one that comes back and is shown every node.
+// BenchmarkSchedulePod is a whole choice of a node by kube-scheduler, without the bind: under the
+// default profile, and with the plugin, for pods tried for the first time and for one that is
+// retried on every node.
 func BenchmarkSchedulePod(b *testing.B) {
 	const nodes = 5000
 	for _, full := range []int{0, 10, 1000, 2500, 4500, 4950, 5000} {

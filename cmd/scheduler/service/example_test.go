@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// A scheduler of two profiles, one of which takes the power of nodes into account, until
-// Ctrl-C; agents report to the address of its Hub.
+// The scheduler has two profiles, one of which takes the power of nodes into account; agents report
+// to the address of its Hub.
 func Example() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

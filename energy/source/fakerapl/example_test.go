@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/source/fakerapl"
 )
 
-// A package of two cores, of which one is busy for a second: half of what load adds to its 10 W,
-// and the machine says who caused it.
+// A package of two cores has one busy for a second: half of the load's power adds to its 10 W, and
+// the machine reports which consumer caused it.
 func Example() {
 	dir, err := os.MkdirTemp("", "fakerapl")
 	if err != nil {

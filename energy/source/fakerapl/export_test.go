@@ -1,6 +1,6 @@
 package fakerapl
 
-// What tests of the package outside of it look at.
+// These are exported for tests of the package from outside.
 
 type (
 	Load = load
@@ -10,5 +10,5 @@ const (
 	Unit = unit
 )
 
-// Loads returns what each package has done.
+// Loads returns the core-seconds of each package.
 func (m *Machine) Loads() []load { return append([]load(nil), m.loads...) }

@@ -18,7 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/source/fakerapl"
 )
 
-// chain is what an agent does: counters once a second, pods every five.
+// chain works as an agent does: counters once a second, pods every five.
 type chain struct {
 	t       *testing.T
 	machine *fakerapl.Machine
@@ -90,7 +90,7 @@ func (c *chain) second(at time.Time, busy float64) {
 	}
 }
 
-// charge divides what was taken since the last time among consumers.
+// charge divides the energy since the last call among consumers.
 func (c *chain) charge(consumers []energy.Consumer) []energy.Share {
 	c.t.Helper()
 	idle, known := c.curve.Idle()
@@ -108,10 +108,10 @@ func (c *chain) charge(consumers []energy.Consumer) []energy.Share {
 	return shares
 }
 
-// TestChain: counters that wrap each few seconds, on two sockets, and pods that differ by
-// ten: the machine's energy within a two-hundredth, each pod's within a twentieth over
-// all, and the truth of single intervals within two deviations nine times of ten; also
-// where the second socket is less busy in some of them than the first.
+// TestChain: counters wrap every few seconds on two sockets, and pods differ tenfold. The machine's
+// energy is right within a two-hundredth, each pod's within a twentieth overall, and nine of ten
+// single intervals within two deviations; also if the second socket is less busy in some of them
+// than the first.
 func TestChain(t *testing.T) {
 	for _, test := range []struct{ shape, load, lag float64 }{
 		{0, .1, 0}, {0, .5, 0}, {0, 1, 0}, {1.4, .1, 0}, {1.4, .5, 0}, {1.4, 1, 0},
@@ -142,7 +142,7 @@ type run struct {
 	tenths  int
 	before  []float64
 	cpu     []time.Duration
-	// lag is how much less busy the second socket is at most, and late how much it is now.
+	// lag is the largest difference in load of the second socket, and late the present one.
 	lag, late float64
 }
 
@@ -150,7 +150,7 @@ func (r *run) now() time.Time {
 	return time.Unix(1e9, 0).Add(time.Duration(r.tenths) * 100 * time.Millisecond)
 }
 
-// tenth has the machine so busy for a tenth of a second, pods in unequal parts.
+// tenth keeps the machine that busy for a tenth of a second, pods in unequal parts.
 func (r *run) tenth(load float64) float64 {
 	r.t.Helper()
 	r.tenths++
@@ -258,13 +258,13 @@ func total(m *energy.Meter) (sum float64) {
 	return sum
 }
 
-// TestMachine by hand: two packages of two cores, of 10 to 50 W and 1 to 5 W of memory, for
-// two steps of half a second; who runs on one causes nothing of the other.
+// TestMachine by hand: two packages of two cores, of 10 to 50 W and 1 to 5 W of memory, for two
+// steps of half a second; a consumer on one causes no energy on the other.
 func TestMachine(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		shape float64
-		// What a package takes beyond its idle power with half of it busy, and all.
+		// These are the powers of a package above idle with half of it busy, and all.
 		half, full float64
 	}{
 		{"linear", 0, 20 + 2, 40 + 4},
@@ -315,7 +315,7 @@ func TestMachine(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// Of the memory: a second of half load; half a second of full load and of half.
+				// Memory has a second of half load; half a second of full load and of half.
 				if want := map[int]float64{1: 3, 3: 4}[i]; want > 0 && math.Abs(micro*1e-6-want) > 2*fakerapl.Unit {
 					t.Errorf("%s: %v µJ, want %v J", zone, micro, want)
 				}
@@ -331,8 +331,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestNoise: the power of load has it, with the deviation that was asked for, and that of
-// none has not.
+// TestNoise: the power of load has noise of the configured deviation, idle power has none.
 func TestNoise(t *testing.T) {
 	m, err := fakerapl.New(fakerapl.Config{
 		Dir: t.TempDir(), Sockets: 1, Cores: 1, Idle: 10, Max: 110, Noise: .1, Random: rand.New(rand.NewPCG(1, 2)),
@@ -371,7 +370,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestConfig: what is out of range is named.
+// TestConfig: a value out of range is named.
 func TestConfig(t *testing.T) {
 	good := fakerapl.Config{Dir: t.TempDir(), Sockets: 1, Cores: 4, Idle: 10, Max: 40}
 	if err := good.Validate(); err != nil {

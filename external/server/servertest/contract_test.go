@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// TestContract: the server keeps to it on the Store of this package, with TLS and without.
+// TestContract: the server passes the contract on this package's Store, with TLS and without.
 func TestContract(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) { c.SeedPaths, c.DefaultNamespace = true, "team" })
 	target := b.Fill()
@@ -22,7 +22,7 @@ func TestContract(t *testing.T) {
 	t.Run("TLS", func(t *testing.T) { servertest.Contract(t, target) })
 }
 
-// TestPlanIsOfFreeSlots: what is taken is not planned with.
+// TestPlanIsOfFreeSlots: a plan uses no taken slots.
 func TestPlanIsOfFreeSlots(t *testing.T) {
 	b := servertest.Start(t, nil)
 	target := b.Fill()

@@ -24,12 +24,12 @@ type object = map[string]any
 
 const group = "/apis/profile.spazio-scheduler.github.io/v1alpha1"
 
-// apiServer is as much of one as a Controller talks to: it keeps objects by their
-// paths, refuses writes of an old version, and streams what changes.
+// apiServer is the part of one that a Controller uses: it stores objects by path, refuses writes of
+// an old version, and streams changes.
 type apiServer struct {
 	url string
-	// before and after, if set, are called with each request that writes, before it
-	// counts and before it is answered.
+	// before and after, if set, are called with each write, before it takes effect and before it is
+	// answered.
 	before, after func(method, path string)
 
 	mu       sync.Mutex
@@ -43,7 +43,7 @@ type apiServer struct {
 	denied   string   // the verb that no one may use
 }
 
-// watcher follows a resource's objects, those that labels select.
+// watcher follows a resource's objects that labels select.
 type watcher struct {
 	resource string
 	selects  labels.Selector
@@ -60,7 +60,7 @@ func (w watcher) matches(path string, o object) bool {
 	return strings.Contains(path, "/"+w.resource+"/") && w.selects.Matches(set)
 }
 
-// Groups that a recommender writes to, or follows.
+// These are the groups that a recommender writes or watches.
 const (
 	liqoGroup = "/apis/webapp.liqo.io.profiling/v1"
 	vpaGroup  = "/apis/autoscaling.k8s.io/v1"
@@ -122,7 +122,7 @@ func (s *apiServer) review(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, object{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": object{"allowed": allowed}})
 }
 
-// of are the objects of a resource, whatever their namespace, by their paths.
+// of returns the objects of a resource in all namespaces, by path.
 func (s *apiServer) of(prefix, resource string) (paths []string) {
 	for _, path := range slices.Sorted(maps.Keys(s.objects)) {
 		if strings.HasPrefix(path, prefix) && strings.Contains(path, "/"+resource+"/") {
@@ -309,7 +309,7 @@ func (s *apiServer) handle(w http.ResponseWriter, r *http.Request) {
 	answer(w, code, body)
 }
 
-// resized is a pod with the requests of a patch, not ok if it is not of its version.
+// resized returns a pod with the requests of a patch; ok is false if its version differs.
 func resized(pod, patch object) (o object, ok bool) {
 	if patch["metadata"].(map[string]any)["resourceVersion"] != pod["metadata"].(map[string]any)["resourceVersion"] {
 		return nil, false
@@ -327,7 +327,7 @@ func resized(pod, patch object) (o object, ok bool) {
 	return o, true
 }
 
-// get is a copy of the object at a path, nil without.
+// get returns a copy of the object at a path, nil if there is none.
 func (s *apiServer) get(path string) object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,7 +337,7 @@ func (s *apiServer) get(path string) object {
 	return copied(s.objects[path])
 }
 
-// edit changes an object behind the controller's back.
+// edit changes an object as another client.
 func (s *apiServer) edit(t *testing.T, path string, change func(object)) {
 	t.Helper()
 	s.mu.Lock()
@@ -372,7 +372,7 @@ func (s *apiServer) make(path string, o any) {
 // pod adds one of a Deployment, bound to a node.
 func (s *apiServer) pod(p *corev1.Pod) { s.make("/api/v1/namespaces/"+p.Namespace+"/pods/"+p.Name, p) }
 
-// written counts the writes whose method and path begin and contain that.
+// written counts the writes whose method and path begin with and contain that.
 func (s *apiServer) written(method, part string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -384,7 +384,7 @@ func (s *apiServer) written(method, part string) (n int) {
 	return n
 }
 
-// profile is the one at a path, nil without.
+// profile returns the one at a path, nil if there is none.
 func (s *apiServer) profile(path string) *v1alpha1.WorkloadProfile {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,11 +17,11 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 )
 
-// fakeServices reports that web calls cart and is held up, unless it fails.
+// fakeServices reports that web calls cart and is throttled, unless it fails.
 type fakeServices struct {
 	fails atomic.Bool
 	asked atomic.Int64
-	// more is by how many times more goes between them.
+	// more multiplies the traffic between them.
 	more atomic.Int64
 }
 
@@ -51,7 +51,7 @@ func (f *fakeServices) Literal(context.Context, time.Time, time.Duration) (conti
 	}}, nil
 }
 
-// By the thesis's metrics, and of an application that its owner names.
+// The profiler uses the thesis's metrics, and an application that its owner names.
 func TestLiteralMetricsArePublished(t *testing.T) {
 	s, f := newAPIServer(t), &fakeServices{}
 	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfSeed, Rules: continuous.Config{Every: time.Second}}}
@@ -69,7 +69,7 @@ func TestLiteralMetricsArePublished(t *testing.T) {
 	eventually(t, "a question has failed", func() bool { return r.result("literal", "answered") > 0 && r.result("literal", "failed") > 0 })
 }
 
-// result counts the questions of a kind that ended so.
+// result returns the number of queries of a kind with that result.
 func (r *replica) result(of, result string) (n float64) {
 	families, _ := r.registry.Gather()
 	for _, family := range families {
@@ -82,7 +82,7 @@ func (r *replica) result(of, result string) (n float64) {
 	return n
 }
 
-// What the continuous profiler finds is published, and the next leader goes on with it.
+// Factors are published, and the next leader continues from them.
 func TestContinuousIsPublished(t *testing.T) {
 	s, f := newAPIServer(t), &fakeServices{}
 	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus, Rules: continuous.Config{Every: time.Second}}}
@@ -117,7 +117,7 @@ func TestContinuousIsPublished(t *testing.T) {
 	})
 }
 
-// What was found to call whom is published by a next process that has not heard it.
+// Known callers are published by a next process that has received no report.
 func TestConnectionsAreRestored(t *testing.T) {
 	s := newAPIServer(t)
 	config := profiler.Config{
@@ -154,7 +154,7 @@ func TestConnectionsAreRestored(t *testing.T) {
 	if after.Status.Application != before.Status.Application || len(after.Status.Connections) != 1 || after.Status.Connections[0].Name != "cart" {
 		t.Errorf("published %+v of %q, was of %q", after.Status.Connections, after.Status.Application, before.Status.Application)
 	}
-	// Calls that are none cost no profile.
+	// Malformed calls do not cost the profile.
 	next.stop()
 	s.mu.Lock()
 	paths := s.of(group, "workloadprofilecheckpoints")

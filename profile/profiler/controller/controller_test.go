@@ -28,7 +28,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// replica is a Controller that runs, with its Store.
+// replica is a running Controller with its Store.
 type replica struct {
 	*controller.Controller
 	server   *apiServer
@@ -76,7 +76,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// podOf is the nth pod of a Deployment, as its controllers make it.
+// podOf returns the nth pod of a Deployment, as its controllers make it.
 func podOf(deployment string, n int) *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
@@ -89,7 +89,7 @@ func podOf(deployment string, n int) *corev1.Pod {
 	}
 }
 
-// measure makes the nth pod of a Deployment, and says what it takes.
+// measure creates the nth pod of a Deployment, and reports its usage.
 func (r *replica) measure(t *testing.T, deployment string, n int, cores, memory float64) {
 	t.Helper()
 	pod := podOf(deployment, n)
@@ -105,7 +105,7 @@ func (r *replica) window(uid string, cores, memory float64) {
 	}}})
 }
 
-// pathOf is where the profile of a Deployment is.
+// pathOf returns the path of a Deployment's profile.
 func pathOf(deployment string) string {
 	return group + "/namespaces/default/workloadprofiles/" + v1alpha1.NameOf(workload(deployment))
 }
@@ -114,7 +114,7 @@ func workload(deployment string) profile.Workload {
 	return profile.Workload{Namespace: "default", Kind: "Deployment", Name: deployment}
 }
 
-// published waits until the profile of a Deployment is as wanted.
+// published waits for an expected profile of a Deployment.
 func (r *replica) published(t *testing.T, deployment string, ok func(*v1alpha1.WorkloadProfile) bool) *v1alpha1.WorkloadProfile {
 	t.Helper()
 	var p *v1alpha1.WorkloadProfile
@@ -125,8 +125,8 @@ func (r *replica) published(t *testing.T, deployment string, ok func(*v1alpha1.W
 	return p
 }
 
-// again measures a pod until its workload's profile is published: it may be forgotten
-// before, where the machine is slow.
+// again measures a pod until its workload's profile is published, because on a slow machine it may
+// be forgotten before.
 func (r *replica) again(t *testing.T, deployment string, memory float64) *v1alpha1.WorkloadProfile {
 	t.Helper()
 	r.measure(t, deployment, 1, .5, memory)
@@ -139,7 +139,7 @@ func (r *replica) again(t *testing.T, deployment string, memory float64) *v1alph
 	return p
 }
 
-// about wants an amount of memory, which is published rounded up.
+// about accepts an amount of memory, which is published rounded up.
 func about(memory float64) func(*v1alpha1.WorkloadProfile) bool {
 	return func(p *v1alpha1.WorkloadProfile) bool {
 		d, err := p.Status.Demand.Value()
@@ -171,7 +171,7 @@ func TestAMeasuredWorkloadIsPublished(t *testing.T) {
 	}
 }
 
-// What the owner of a profile asks for counts, and stays as it is.
+// A profile's spec is followed, and stays as it is.
 func TestTheSpecIsTheOwners(t *testing.T) {
 	s := newAPIServer(t)
 	asked := &v1alpha1.WorkloadProfile{TypeMeta: metav1.TypeMeta{Kind: "WorkloadProfile", APIVersion: v1alpha1.GroupVersion.String()}}
@@ -190,7 +190,7 @@ func TestTheSpecIsTheOwners(t *testing.T) {
 	if got.Target.Memory.Cmp(most) != 0 || got.UncappedTarget.Memory.Cmp(most) <= 0 {
 		t.Errorf("recommended %v, without the bounds %v", got.Target.Memory, got.UncappedTarget.Memory)
 	}
-	// Forgotten, it is not deleted: it is the owner's.
+	// A forgotten profile with a spec is not deleted, because it is the owner's.
 	eventually(t, "the workload is forgotten", func() bool {
 		r.store.Changed(time.Now(), 0)
 		return r.store.Stats().Forgotten > 0
@@ -201,7 +201,7 @@ func TestTheSpecIsTheOwners(t *testing.T) {
 	}
 }
 
-// A profile that changed behind the writer's back is read and written again.
+// After a conflict a profile is read and written again.
 func TestConflicts(t *testing.T) {
 	s := newAPIServer(t)
 	r := start(t, s, profiler.Config{}, controller.Config{})
@@ -232,7 +232,7 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
-// Writes that fail in a row come later and later, and come.
+// Writes that fail repeatedly are retried ever later.
 func TestFailuresInARow(t *testing.T) {
 	s := newAPIServer(t)
 	r := start(t, s, profiler.Config{}, controller.Config{})
@@ -257,8 +257,7 @@ func TestFailuresInARow(t *testing.T) {
 	})
 }
 
-// A profile that somebody deletes is written again, also if it goes before the writer
-// has its answer.
+// A deleted profile is written again, also if it is deleted before the writer gets its answer.
 func TestADeletedProfileComesAgain(t *testing.T) {
 	s := newAPIServer(t)
 	var r *replica
@@ -288,7 +287,7 @@ func TestADeletedProfileComesAgain(t *testing.T) {
 	r.published(t, "web", about(1e9))
 }
 
-// What waits is written as it is when its turn comes, not as it was.
+// A waiting write has the state of its turn, not the earlier one.
 func TestTheNewestWins(t *testing.T) {
 	s := newAPIServer(t)
 	held, release := make(chan struct{}), make(chan struct{})
@@ -315,8 +314,8 @@ func TestTheNewestWins(t *testing.T) {
 	}
 }
 
-// However much there is to write, at most WriteRate requests a second do, and four
-// seconds' worth at once.
+// However many writes wait, at most WriteRate requests a second are made, and at most four seconds'
+// worth at once.
 func TestWritesAreBounded(t *testing.T) {
 	const rate, workloads = 20, 60
 	s := newAPIServer(t)
@@ -331,7 +330,7 @@ func TestWritesAreBounded(t *testing.T) {
 	close(all)
 	eventually(t, "all are published", func() bool {
 		writes, elapsed := float64(s.written("", "")), time.Since(began).Seconds()
-		// A profile that is not there takes two: the budget is looked at before.
+		// A missing profile takes two requests: the budget is checked before.
 		if most := 4*rate + rate*elapsed + 2; writes > most {
 			t.Fatalf("%v writes in %.2f s, at most %.0f", writes, elapsed, most)
 		}
@@ -342,7 +341,7 @@ func TestWritesAreBounded(t *testing.T) {
 		}
 		return true
 	})
-	// While there was something to publish checkpoints had their turn, one in four.
+	// While profiles waited, a quarter of the turns were checkpoints'.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	saved, made := 0, 0
@@ -366,7 +365,7 @@ func TestWritesAreBounded(t *testing.T) {
 	}
 }
 
-// A right that the API server does not give is named.
+// A missing right is named.
 func TestAMissingRightIsShown(t *testing.T) {
 	s := newAPIServer(t)
 	s.denied = "patch"
@@ -398,7 +397,7 @@ func TestAMissingRightIsShown(t *testing.T) {
 	}
 }
 
-// A role has a rule a resource, with all that is done to it; that of the lease names it.
+// A role has one rule for each resource, with all used verbs; that of the lease names it.
 func TestRules(t *testing.T) {
 	verbs := map[string][]string{}
 	for _, rule := range controller.Rules(controller.Rights(controller.ForExport)) {
@@ -425,7 +424,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// What a store and its server count is shown.
+// A store's and its server's counts are exported.
 func TestCollector(t *testing.T) {
 	store, err := profiler.New(profiler.Config{})
 	if err != nil {
@@ -464,7 +463,7 @@ spazio_profiler_workloads 2
 	}
 }
 
-// A window of a container that has run again counts for the container.
+// A window of a restarted container counts for the container.
 func TestContainersOfBefore(t *testing.T) {
 	s := newAPIServer(t)
 	r := start(t, s, profiler.Config{}, controller.Config{})
@@ -484,7 +483,7 @@ func TestContainersOfBefore(t *testing.T) {
 	eventually(t, "all windows count", func() bool { return r.store.Stats().Windows[profiler.Accepted] == 3 })
 }
 
-// The node knows a static pod by the UID in an annotation of its mirror.
+// A node knows a static pod by the UID in an annotation of its mirror.
 func TestStaticPods(t *testing.T) {
 	s := newAPIServer(t)
 	r := start(t, s, profiler.Config{}, controller.Config{})
@@ -501,8 +500,7 @@ func TestStaticPods(t *testing.T) {
 	})
 }
 
-// Three pods that take something else than was known are said to contradict it, by a
-// condition and an event.
+// Three pods with other usage than known set a condition and emit an event.
 func TestContradictions(t *testing.T) {
 	s := newAPIServer(t)
 	r := start(t, s, profiler.Config{}, controller.Config{})
@@ -529,19 +527,19 @@ func TestContradictions(t *testing.T) {
 	})
 }
 
-// A workload of which nothing is seen for long is deleted, with what is known of it.
+// A workload that is not seen for long is deleted, with its profile.
 func TestForgottenWorkloadsAreDeleted(t *testing.T) {
 	s := newAPIServer(t)
 	r := start(t, s, profiler.Config{Forget: 2 * time.Second, Refresh: time.Second}, controller.Config{})
 	r.again(t, "web", 1e9)
-	// A window that came after the workload was forgotten makes it known once more.
+	// A window that came after the workload was forgotten makes it known again.
 	eventually(t, "it is deleted, with what is known of it", func() bool {
 		return s.profile(pathOf("web")) == nil && r.store.Stats().Workloads == 0
 	})
 }
 
-// A profile that another process wrote, and nothing was measured of for a day, is
-// said to be stale; what is known does not become younger by it.
+// A profile that another process wrote, and that was not measured for a day, becomes stale; its age
+// stays.
 func TestIdleWorkloadsAreSaidToBeStale(t *testing.T) {
 	s := newAPIServer(t)
 	r := start(t, s, profiler.Config{Refresh: 200 * time.Millisecond}, controller.Config{})
@@ -565,8 +563,7 @@ func TestIdleWorkloadsAreSaidToBeStale(t *testing.T) {
 	next.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool { return !conditions(p)[v1alpha1.Stale] })
 }
 
-// A process that begins after another was killed knows what that one kept, except for
-// checkpoints that are not such as it writes.
+// A process that begins after another was killed reads its checkpoints, except malformed ones.
 func TestCheckpointsAreRestored(t *testing.T) {
 	s := newAPIServer(t)
 	config := profiler.Config{Refresh: 200 * time.Millisecond}
@@ -621,7 +618,7 @@ func TestCheckpointsAreRestored(t *testing.T) {
 	}
 }
 
-// A profile whose name is not that of its workload is passed over.
+// A profile with another name than its workload's is skipped.
 func TestStrangeProfilesArePassedOver(t *testing.T) {
 	s := newAPIServer(t)
 	strange := &v1alpha1.WorkloadProfile{TypeMeta: metav1.TypeMeta{Kind: "WorkloadProfile", APIVersion: v1alpha1.GroupVersion.String()}}

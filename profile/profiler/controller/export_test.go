@@ -18,15 +18,15 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 )
 
-// observing looks at connections each second.
+// observing configures reading connections each second.
 var observing = profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.Observe, Rules: continuous.Config{Every: time.Second}}}
 
-// liqoPath is where an object of the thesis's is.
+// liqoPath returns the path of an object of the thesis's kinds.
 func liqoPath(resource, name string) string {
 	return liqoGroup + "/namespaces/default/" + resource + "/" + name
 }
 
-// connectionPath is where that of what one Deployment sends another is.
+// connectionPath returns that of one Deployment's traffic to another.
 func connectionPath(from, to string) string {
 	return liqoPath(liqo.ConnectionProfiles, liqo.NewConnectionProfile(workload(from), workload(to), time.Now(), 1).Name)
 }
@@ -44,12 +44,12 @@ func ownerOf(o object) any {
 	return owners[0].(map[string]any)["name"]
 }
 
-// leftover is a ConnectionProfile that a former process wrote for a Deployment.
+// leftover returns a ConnectionProfile that a former process wrote for a Deployment.
 func leftover(name, deployment string) object {
 	return ownedBy(v1alpha1.GroupVersion.String(), "WorkloadProfile", name, deployment)
 }
 
-// ownedBy is a ConnectionProfile of an object that has the name of a Deployment's profile.
+// ownedBy returns a ConnectionProfile of an object that has the name of a Deployment's profile.
 func ownedBy(version, kind, name, deployment string) object {
 	return object{
 		"apiVersion": "webapp.liqo.io.profiling/v1", "kind": "ConnectionProfile",
@@ -60,8 +60,8 @@ func ownedBy(version, kind, name, deployment string) object {
 	}
 }
 
-// What workloads send one another is written, each by who sends, written anew when it has
-// changed, and deleted when it is no more.
+// Traffic between workloads is written by sender, rewritten when it has changed, and deleted when
+// it has ended.
 func TestConnectionsAreExported(t *testing.T) {
 	s, f := newAPIServer(t), &fakeServices{}
 	s.make(liqoPath(liqo.ConnectionProfiles, "stale"), leftover("stale", "web"))
@@ -85,7 +85,7 @@ func TestConnectionsAreExported(t *testing.T) {
 			t.Errorf("%s, of somebody else's, was deleted", name)
 		}
 	}
-	// The same again is not written again.
+	// Unchanged traffic is not written again.
 	before := s.written("PATCH", "/connectionprofiles/")
 	publish := func() {
 		n := s.written("PATCH", "/memoryprofiles/")
@@ -109,7 +109,7 @@ func TestConnectionsAreExported(t *testing.T) {
 	})
 }
 
-// Who has not heard who calls whom deletes nothing.
+// A process that has not read any connections deletes nothing.
 func TestConnectionsStayWhileUnknown(t *testing.T) {
 	s := newAPIServer(t)
 	s.make(liqoPath(liqo.ConnectionProfiles, "kept"), leftover("kept", "web"))
@@ -123,7 +123,7 @@ func TestConnectionsStayWhileUnknown(t *testing.T) {
 	}
 }
 
-// crowded reports that web calls more services than have links, of which the last with one and
+// crowded reports that web calls more services than there are links, of which the last with one and
 // the first without change places.
 type crowded struct {
 	fakeServices
@@ -156,7 +156,7 @@ func (f *crowded) Flows(context.Context, time.Time, time.Duration) (flows []conn
 	return flows, nil
 }
 
-// Two that send about alike do not write and delete one another's links in turn.
+// Two callees with similar traffic do not replace each other's links in turn.
 func TestLinksAtTheEdgeStay(t *testing.T) {
 	s, f := newAPIServer(t), &crowded{}
 	r := start(t, s, observing, controller.Config{Services: f, ExportLiqo: true, WriteRate: 1000})
@@ -187,7 +187,7 @@ func TestLinksAtTheEdgeStay(t *testing.T) {
 	if n := s.written("DELETE", "/connectionprofiles/"); n != 0 || !there(edge-1) || there(edge) {
 		t.Errorf("%d deleted", n)
 	}
-	// Who has come to send most has a link at once, and the least of all none any more.
+	// The callee with the most traffic gets a link at once, and the one with the least loses it.
 	f.turn.Store(7)
 	eventually(t, "one that sends most has a link", func() bool { publish(); return there(edge) && !there(edge-1) })
 	if n := s.written("DELETE", "/connectionprofiles/"); n != 1 {

@@ -19,15 +19,15 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 )
 
-// partly is a history whose query for CPU fails.
+// partly is a history whose CPU query fails.
 type partly struct{}
 
 func (partly) Demand(context.Context, profile.Workload, time.Time) (profile.Demand, error) {
 	return profile.Demand{Memory: profile.Share{Amount: 3e8, SD: 1e6, Confidence: .5}}, errors.New("the query for CPU failed")
 }
 
-// What a history says in spite of an error counts, the rest is unknown, and the error too is
-// counted.
+// The values of a history count in spite of an error, the rest is unknown, and the error is
+// counted, too.
 func TestHistoryThatFailsInPart(t *testing.T) {
 	r := start(t, newAPIServer(t), profiler.Config{}, controller.Config{History: partly{}})
 	r.server.pod(podOf("web", 1))
@@ -40,7 +40,7 @@ func TestHistoryThatFailsInPart(t *testing.T) {
 	})
 }
 
-// counted is the counter of a name with a label's value.
+// counted returns the counter of a name with a label's value.
 func counted(t *testing.T, registry *prometheus.Registry, name, label string) (n float64) {
 	t.Helper()
 	families, err := registry.Gather()
@@ -57,7 +57,7 @@ func counted(t *testing.T, registry *prometheus.Registry, name, label string) (n
 	return n
 }
 
-// oneBatch is a stream of a batch.
+// oneBatch is a stream of one batch.
 type oneBatch struct {
 	grpc.ServerStream
 	ctx   context.Context
@@ -76,7 +76,7 @@ func (s *oneBatch) Recv() (*spaziov1.UsageBatch, error) {
 
 func (s *oneBatch) Send(*spaziov1.UsageAck) error { return nil }
 
-// Windows that are out of range count among those that no pod can have used.
+// Windows out of range count as impossible.
 func TestCollectorCountsRefusedWindows(t *testing.T) {
 	store, err := profiler.New(profiler.Config{})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The last change that is reported is of what is there, whoever notes it.
+// The last reported change is of the present state, whoever reports it.
 func TestChangesComeInOrder(t *testing.T) {
 	var mu sync.Mutex
 	var received *int

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 )
 
-// gauge is a metric's value by a label, 0 without.
+// gauge returns a metric's value by a label, 0 without.
 func (r *replica) gauge(name, label string) (value float64) {
 	families, err := r.registry.Gather()
 	if err != nil {
@@ -36,7 +36,7 @@ func vpaPath(name string) string {
 	return vpaGroup + "/namespaces/default/verticalpodautoscalers/" + name
 }
 
-// autoscaler makes an object about a Deployment of its name, which asks somebody.
+// autoscaler returns an object for a Deployment of its name, with a recommender.
 func (s *apiServer) autoscaler(name string, recommenders any) {
 	s.make(vpaPath(name), object{
 		"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "metadata": object{"namespace": "default", "name": name, "generation": 3},
@@ -51,7 +51,7 @@ func amountsOf(list corev1.ResourceList) amounts {
 	return amounts{list.Cpu().MilliValue(), list.Memory().Value()}
 }
 
-// targetOf is the first container's target in an object's status, zero without.
+// targetOf returns the first container's target in an object's status, zero without.
 func (s *apiServer) targetOf(name string) amounts {
 	var o struct {
 		Status struct {
@@ -67,8 +67,8 @@ func (s *apiServer) targetOf(name string) amounts {
 	return amountsOf(o.Status.Recommendation.ContainerRecommendations[0].Target)
 }
 
-// Objects that ask for us get a recommendation, and another when more is taken; those that
-// ask somebody else, or for nothing that can be read, get none.
+// Objects that name Spazio get a recommendation, and a new one when usage grows; those that name
+// another recommender, or an unreadable target, get none.
 func TestAutoscalersAreRecommended(t *testing.T) {
 	s := newAPIServer(t)
 	us, others := []any{object{"name": "spazio"}}, []any{object{"name": "other"}}
@@ -90,7 +90,7 @@ func TestAutoscalersAreRecommended(t *testing.T) {
 	if n := s.written("PATCH", vpaPath("cart")) + s.written("PATCH", vpaPath("strange")); n != 0 {
 		t.Errorf("%d writes to objects that did not ask for us", n)
 	}
-	// One that asks for us later is served; one that is gone is not missed.
+	// An object that names Spazio later is served; a deleted one is forgotten.
 	s.remove(vpaPath("web"))
 	s.edit(t, vpaPath("cart"), func(o object) { o["spec"].(map[string]any)["recommenders"] = us })
 	eventually(t, "the other is served", func() bool { return s.targetOf("cart").cpu > 0 && r.gauge("spazio_profiler_autoscalers", "true") == 1 })
@@ -99,8 +99,8 @@ func TestAutoscalersAreRecommended(t *testing.T) {
 	}
 }
 
-// resizable is the nth pod of a Deployment, which has run for an hour, requests four cores
-// and 4 GiB, and may be resized.
+// resizable returns the nth pod of a Deployment, which has run for an hour, requests four cores and
+// 4 GiB, and may be resized.
 func resizable(deployment string, n int) *corev1.Pod {
 	pod := podOf(deployment, n)
 	pod.Labels[controller.ResizeLabel] = "true"
@@ -110,13 +110,13 @@ func resizable(deployment string, n int) *corev1.Pod {
 	return pod
 }
 
-// run makes a pod and says what it takes.
+// run creates a pod and reports its usage.
 func (r *replica) run(pod *corev1.Pod, cores, memory float64) {
 	r.server.pod(pod)
 	r.window(string(pod.UID), cores, memory)
 }
 
-// requestsOf are those of a pod.
+// requestsOf returns those of a pod.
 func (s *apiServer) requestsOf(t *testing.T, pod *corev1.Pod) amounts {
 	t.Helper()
 	text, err := json.Marshal(s.get("/api/v1/namespaces/default/pods/" + pod.Name))
@@ -127,7 +127,7 @@ func (s *apiServer) requestsOf(t *testing.T, pod *corev1.Pod) amounts {
 	return amountsOf(now.Spec.Containers[0].Resources.Requests)
 }
 
-// scaler sets the number of a Deployment's pods by their use of CPU.
+// scaler sets the number of a Deployment's pods by their CPU utilisation.
 func scaler(deployment string) object {
 	return object{
 		"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": object{"namespace": "default", "name": deployment},
@@ -140,8 +140,8 @@ func scaler(deployment string) object {
 
 const scalerPath = hpaGroup + "/namespaces/default/horizontalpodautoscalers/scaled"
 
-// The requests of running pods that have the label are changed, but not those by which
-// their number is set; profiles say so.
+// The requests of running pods with the label are changed, except for the resource by which an
+// autoscaler sets their number; profiles have a condition.
 func TestPodsAreResized(t *testing.T) {
 	s := newAPIServer(t)
 	s.make(scalerPath, scaler("scaled"))
@@ -184,7 +184,7 @@ func TestPodsAreResized(t *testing.T) {
 	}
 }
 
-// A pod that changed meanwhile is looked at again.
+// A pod that changed meanwhile is reviewed again.
 func TestAResizeOfAnOldVersion(t *testing.T) {
 	s := newAPIServer(t)
 	web := resizable("web", 1)

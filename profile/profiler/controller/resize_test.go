@@ -75,7 +75,7 @@ func TestResizePodOf(t *testing.T) {
 	}
 }
 
-// What a pod's containers are to request, and what keeps them as they are.
+// Cases have the expected requests of a pod's containers, or the reason why they stay.
 func TestResizeDecisions(t *testing.T) {
 	patch := func(containers string) string {
 		return `{"metadata":{"resourceVersion":"7","uid":"u1"},"spec":{"containers":[` + containers + `]}}`
@@ -192,7 +192,7 @@ func restarted(name corev1.ResourceName) func(*corev1.Pod) {
 	}
 }
 
-// alone leaves the container with limits alone.
+// alone leaves only the container with limits.
 func alone(p *corev1.Pod) { p.Spec.Containers = p.Spec.Containers[:1] }
 
 func TestResizeVerdicts(t *testing.T) {
@@ -236,8 +236,8 @@ func TestResizeScalingOf(t *testing.T) {
 	}
 }
 
-// Whatever pod there is and whatever is recommended: requests alone are changed, of what
-// was requested and no more than its limit, and memory not below its peak.
+// For any pod and recommendation, only existing requests change, at most to their limit, and memory
+// not below its peak.
 func FuzzResizeDecisions(f *testing.F) {
 	f.Add([]byte(web), 2., 1e9, 5e8, uint8(0))
 	f.Add([]byte(strings.ReplaceAll(web, "1000Mi", "-1")), .1, 1e6, 1e8, uint8(1))

@@ -28,7 +28,7 @@ func decode(t testing.TB, text string) vpaObject {
 	return o
 }
 
-// object is one with more of a specification, and of a status.
+// object returns one with more fields in its spec and status.
 func object(more string) string {
 	return `
 apiVersion: autoscaling.k8s.io/v1
@@ -42,7 +42,7 @@ const spec = `spec:
   recommenders: [{name: spazio}]
 `
 
-// advice is about two containers, of which one was not seen to take CPU.
+// advice is for two containers, of which one was never seen to take CPU.
 func advice() profiler.Advice {
 	const mebi = 1 << 20
 	sure := profile.Share{Confidence: .5}
@@ -145,7 +145,7 @@ func TestVPANext(t *testing.T) {
 	}
 }
 
-// A definition that knows no generations in a status drops them, and the rest counts.
+// A definition without generations in a status drops them, and the rest counts.
 func TestGenerationsThatAreDropped(t *testing.T) {
 	o := decode(t, object(spec))
 	o.Status = o.next(start, advice(), true)
@@ -166,8 +166,7 @@ func TestGenerationsThatAreDropped(t *testing.T) {
 	}
 }
 
-// A status that is written stays as it is: another look finds nothing to write, and what
-// others said of the object stays.
+// A written status is a fixed point: another pass writes nothing, and other writers' fields stay.
 func TestVPANextIsStable(t *testing.T) {
 	o := decode(t, object(spec+`status:
   conditions:
@@ -202,7 +201,7 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// The owner of pods is the workload that Identify counts them in.
+// The owner of pods is the workload that Identify returns.
 func TestVPAWorkload(t *testing.T) {
 	for ref, want := range map[string]string{
 		"{kind: Deployment, name: a-2cdfg}": "Deployment/a-2cdfg", "{kind: CronJob, name: a-2cdfg}": "CronJob/a-2cdfg", "{kind: Job, name: a-2cdfg}": "Job/a",
@@ -232,7 +231,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// What is decoded gets a status that is stable.
+// Any decoded object gets a stable status.
 func FuzzDecodeVPA(f *testing.F) {
 	f.Add([]byte(object(spec)))
 	f.Add([]byte(object(spec + "  resourcePolicy: {containerPolicies: [{containerName: '*', mode: 'Off', minAllowed: {cpu: -1}, controlledResources: []}]}")))

@@ -12,9 +12,9 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/prometheus"
 )
 
-// A server knows one pod of a Deployment, which used .2 and then .4 cores and at most 300 MB.
-// The mean of its cores and the most of its memory are what the next pod will take; one pod
-// counts as much as knowing nothing (profile.Blend).
+// A server knows one pod of a Deployment, which used 0.2 and then 0.4 cores and at most 300 MB. The
+// mean of its cores and the peak of its memory predict the next pod; one pod has the weight of the
+// prior (profile.Blend).
 func ExampleHistory_Demand() {
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

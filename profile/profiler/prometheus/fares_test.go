@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/prometheus"
 )
 
-// vector is an instant query's answer.
+// vector formats an instant query's answer.
 func vector(samples ...string) string {
 	return `{"status":"success","data":{"resultType":"vector","result":[` + strings.Join(samples, ",") + `]}}`
 }
@@ -62,7 +62,8 @@ func TestFlows(t *testing.T) {
 	if got := h.Dropped(); got != 3 {
 		t.Errorf("%d dropped, want 3", got)
 	}
-	// Golden: a rate, of one reporter, once of two replicas of the server and of two ports of a proxy.
+	// Golden: a rate of one reporter, counted once for two replicas of the server and two ports of
+	// a proxy.
 	ask := `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace)` +
 		` (max without (instance, container, port, job, endpoint, service, monitor, prometheus, prometheus_replica, replica, __replica__)` +
 		` (label_replace(rate(istio_request_bytes_sum{reporter="source"}[600s]), "host", "$1", "instance", "(.+?)(:[0-9]+)?")))`
@@ -107,7 +108,7 @@ func TestLiteral(t *testing.T) {
 		if strings.Contains(query, "failures") {
 			return 200, vector(pod("web-5d4f8c7b9", "1500.5"), pod("busy", "5e9"), pod("wrapped", "6e16"))
 		}
-		// 2^64 ns within a minute, of ten, are 31 million seconds a second.
+		// 2^64 ns within one of ten minutes are 31 million seconds a second.
 		return 200, vector(pod("web-5d4f8c7b9", "3.5"), pod("many", "4e6"), pod("idle", "NaN"), pod("less", "-1"), pod("wrapped", "30744573"), pod("", "1"))
 	})
 	h := history(t, prometheus.Config{Address: s.URL})
@@ -125,8 +126,8 @@ func TestLiteral(t *testing.T) {
 	if got := h.Dropped(); got != 5 {
 		t.Errorf("%d dropped, want 5", got)
 	}
-	// Golden: the thesis's own (§5.3.1) within a mean of the time between two steps, and each
-	// container once.
+	// Golden: the thesis's own metric (§5.3.1) within a mean of the time between two steps, and
+	// each container once.
 	for i, want := range []string{
 		`avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container) (rate(container_cpu_cfs_throttled_seconds_total{pod!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[600s:1m])`,
 		`avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container, failure_type, scope) (rate(container_memory_failures_total{pod!="", container!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[600s:1m])`,
@@ -161,7 +162,7 @@ func TestServicesFail(t *testing.T) {
 	}
 }
 
-// Whatever a server answers, flows are such as a graph takes.
+// For any answer of a server, flows are valid for a graph.
 func FuzzServices(f *testing.F) {
 	for _, seed := range []string{vector(), vector(call("a", "b", "1")), vector(call("a", "b", "NaN")), vector("null"), vector(`{"metric":{},"value":[1,"2"]}`), `{"status":"success"}`} {
 		f.Add(seed)

@@ -25,7 +25,7 @@ var now = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 
 var web = profile.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}
 
-// answer is a range query's answer, one series a text.
+// answer formats a range query's answer, one series a text.
 func answer(series ...string) string {
 	return `{"status":"success","data":{"resultType":"matrix","result":[` + strings.Join(series, ",") + `]}}`
 }
@@ -38,7 +38,7 @@ func series(pod string, values ...string) string {
 	return fmt.Sprintf(`{"metric":{"pod":%q},"values":[%s]}`, pod, strings.Join(points, ","))
 }
 
-// server answers as a Prometheus does; asked has what it was asked.
+// server answers as Prometheus does; asked has its requests.
 type server struct {
 	*httptest.Server
 	mu            sync.Mutex
@@ -90,7 +90,7 @@ func TestDemandOfPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of two pods: means of .3 and .5 cores, peaks of 300 and 200 MB.
+	// Two pods have means of 0.3 and 0.5 cores, peaks of 300 and 200 MB.
 	near := func(got, want float64) bool { return got > want*(1-1e-6) && got < want*(1+1e-6) }
 	if !near(d.CPU.Amount, .4) || !near(d.CPU.SD, .1) || !near(d.Memory.Amount, 2.5e8) || d.CPU.Confidence != .5 || d.Memory.Confidence != .5 {
 		t.Errorf("demand %+v", d)
@@ -98,11 +98,12 @@ func TestDemandOfPods(t *testing.T) {
 	if len(s.asked) != 2 {
 		t.Fatalf("%d queries for as many pods as are enough", len(s.asked))
 	}
-	// A cAdvisor with a series of each CPU counts their sum.
+	// The series of each CPU of a cAdvisor are summed.
 	if q := s.asked[0].query; strings.Count(q, "(sum without (cpu) (rate(container_cpu_usage_seconds_total{") != 2 {
 		t.Errorf("CPU is asked for by %s", q)
 	}
-	// Of two series of a container the larger counts, and of a pod without named containers its own.
+	// Of two series of a container the larger counts, and for a pod without named containers its
+	// own.
 	for _, want := range []string{`namespace="shop"`, `container!=""`, "sum by (pod) (max by (pod, container) (", `or max by (pod) (`, `container=""`} {
 		for _, r := range s.asked {
 			if !strings.Contains(r.query, want) {
@@ -115,7 +116,7 @@ func TestDemandOfPods(t *testing.T) {
 	}
 }
 
-// The whole past is read in chunks where there are few pods, each sample once.
+// With few pods the whole past is read in chunks, each sample once.
 func TestChunks(t *testing.T) {
 	s := serve(t, func(string) (int, string) { return 200, answer(series("web-x-zzzzz", "1")) })
 	h := history(t, prometheus.Config{Address: s.URL, Back: 6 * time.Hour})
@@ -207,7 +208,7 @@ func TestPodsAreTheirWorkloadsAlone(t *testing.T) {
 	}
 }
 
-// Series that can be no pod's use are passed over and counted.
+// Series that cannot be a pod's usage are skipped and counted.
 func TestBadSeries(t *testing.T) {
 	s := serve(t, func(string) (int, string) {
 		return 200, answer(
@@ -225,7 +226,7 @@ func TestBadSeries(t *testing.T) {
 	}
 }
 
-// One value that no use has, as after a counter's overflow, costs that value.
+// An impossible value, as after a counter's overflow, costs only itself.
 func TestBadValuesCostNoOthers(t *testing.T) {
 	s := serve(t, func(query string) (int, string) {
 		if strings.Contains(query, "cpu") {
@@ -245,8 +246,8 @@ func TestBadValuesCostNoOthers(t *testing.T) {
 	}
 }
 
-// A query that fails costs what it asks for: what the other says, and what was read before, is
-// kept, and the rest is unknown.
+// A failed query costs its own values: those of the other one, and earlier ones, are kept, and the
+// rest is unknown.
 func TestOneFailedQueryCostsNoOther(t *testing.T) {
 	near := func(got, want float64) bool { return got > want*(1-1e-6) && got < want*(1+1e-6) }
 	chunks := 0
@@ -342,7 +343,7 @@ func TestAtMostSoManyAtOnce(t *testing.T) {
 	}
 }
 
-// A token goes with each query, as it is in its file then; never without TLS.
+// A token is sent with each query, as its file has it then; never without TLS.
 func TestToken(t *testing.T) {
 	var got []string
 	tls := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -386,7 +387,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// Whatever a server answers, demands are none or in range.
+// For any answer of a server, demands are missing or in range.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{answer(), answer(series("a", "1", "2")), answer(series("a", "NaN")), `{"status":"success"}`, `{"data":{"resultType":"matrix","result":[null]},"status":"success"}`} {
 		f.Add(seed)

@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 )
 
-// A profile as the API server has it, and the row of its one container.
+// This is a profile as the API server has it, and the row of its one container.
 func ExampleAdviceTable() {
 	amounts := func(cores, bytes float64) v1alpha1.Amounts {
 		return v1alpha1.Amounts{CPU: v1alpha1.Millicores(cores), Memory: v1alpha1.Bytes(bytes)}

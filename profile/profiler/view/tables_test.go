@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
-// cells are a table's, apart by bars; > marks columns of numbers.
+// cells returns a table's cells, separated by bars; > marks columns of numbers.
 func cells(t table) string {
 	text := strings.Join(t.Header, "|")
 	for _, row := range t.Rows {

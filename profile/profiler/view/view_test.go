@@ -182,7 +182,7 @@ spec:
 	refused(t, "status.recommendation", func() error { _, err := Manifest(unnamed, nil, false); return err })
 }
 
-// What a template has is read of each kind, where it is.
+// The template is read from each kind, wherever it is.
 func TestTemplate(t *testing.T) {
 	answers := map[string]string{
 		"/apis/apps/v1/namespaces/shop/deployments/web": `{"spec": {"template": {"spec": {"containers": [{"name": "main"}, {"name": "b"}], "initContainers": [{"name": "i"}]}}}}`,
@@ -221,14 +221,14 @@ func TestTemplate(t *testing.T) {
 	for kind, field := range map[string]string{"Job": "workload.kind", "DaemonSet": "template"} {
 		refused(t, field, func() error { _, err := read(kind); return err })
 	}
-	// Nothing is left where all are injected.
+	// Nothing remains if all are injected.
 	refused(t, "status.recommendation", func() error {
 		_, err := Manifest(profileOf(t, web), &Template{Containers: []string{"x"}}, false)
 		return err
 	})
 }
 
-// Whom workloads call, by names alone where the kind is not known.
+// Callees are shown by name alone if their kind is unknown.
 func TestCalls(t *testing.T) {
 	p := profileOf(t, web)
 	p.Status.Connections = append(p.Status.Connections, v1alpha1.Connection{Namespace: "out", Name: "bank", RequestBytesPerSecond: 1})
@@ -318,7 +318,7 @@ func TestListAndGet(t *testing.T) {
 	refused(t, "workload", func() error { _, err := client.Get(context.Background(), "shop", "/"); return err })
 }
 
-// Whatever an object says, it can be shown, or there is nothing to apply.
+// Any object can be shown, or there is nothing to apply.
 func FuzzProfile(f *testing.F) {
 	f.Add([]byte(web))
 	f.Add([]byte("status: {observedAt: null, slots: [{}], recommendation: {containerRecommendations: [{target: {cpu: -1}}]}}"))

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// cases are a small one of an experiment.
+// cases returns a small one of an experiment.
 func cases(t testing.TB, name string) []experiment.Case {
 	t.Helper()
 	e, err := experiment.ByName(name)
@@ -32,8 +32,8 @@ func cases(t testing.TB, name string) []experiment.Case {
 	return all
 }
 
-// rows makes up rows of two seeds of the default and spazio, who has half of it,
-// in every metric.
+// rows returns made-up rows of two seeds of the default and of spazio, which has half of it in
+// every metric.
 func rows(c experiment.Case, metrics ...string) (all []experiment.Row) {
 	for i, metric := range metrics {
 		for seed := range uint64(2) {
@@ -50,7 +50,7 @@ func rows(c experiment.Case, metrics ...string) (all []experiment.Row) {
 	return all
 }
 
-// written is the page that is filled by what writes a report, saved.
+// written returns the saved page of a report.
 func written(t *testing.T, fill func(*report.Page, string), base string) *report.Page {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.md")
@@ -65,9 +65,8 @@ func written(t *testing.T, fill func(*report.Page, string), base string) *report
 	return to
 }
 
-// What the simulator reports are the columns, whatever its name, but for what is
-// nothing under all; the experiment's own come first, and of those that don't fit
-// the last ones go.
+// Columns are the simulator's results, whatever their names, except for those that are zero for
+// all; the experiment's own come first, and if they do not fit the last ones go.
 func TestColumns(t *testing.T) {
 	metrics := []string{"novelty", "kills", "makespan", "run_mean", "server_p99", "sojourn_mean"}
 	for i := range 20 {
@@ -115,8 +114,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// A report's pictures are in words, and there is one of every judged metric that
-// differs.
+// A report describes its pictures in words, and has one for every judged metric that differs.
 func TestReport(t *testing.T) {
 	c := cases(t, "b1")[0]
 	set := comparison.Comparison{Cases: []experiment.Case{c}, Rows: rows(c, "makespan", "run_mean", "novelty"), Runs: comparison.Runs{Seeds: []uint64{1, 2}, HeldOut: true}}
@@ -138,7 +136,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Where energy is known there is one picture, of what it costs the pods.
+// If energy is known there is one picture of its cost to the pods.
 func TestTrade(t *testing.T) {
 	c := cases(t, "e3")[0]
 	all := rows(c, "makespan", "energy", "sojourn_p99")
@@ -193,7 +191,7 @@ func TestPanelsByFleet(t *testing.T) {
 	}
 }
 
-// A constant that moves a case has a table of its own, and all are in the picture.
+// A constant that affects a case has its own table, and all are in the picture.
 func TestSensitivity(t *testing.T) {
 	var effects []experiment.Effect
 	for _, e := range []struct {

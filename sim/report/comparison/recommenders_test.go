@@ -14,8 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 )
 
-// job is four days of a job that takes so much, and twice that in every tenth
-// sample.
+// job is four days of a job that takes that much, and twice that in every tenth sample.
 func job(cores float64) replay.Series {
 	var s replay.Series
 	for i := range 4 * 288 {
@@ -29,8 +28,8 @@ func job(cores float64) replay.Series {
 	return s
 }
 
-// TestProgress is told once a predictor, of all resources together, until all are done; who ends the
-// context ends it there.
+// TestProgress: it is called once a predictor, for all resources together, until all are done;
+// ending the context ends it.
 func TestProgress(t *testing.T) {
 	memory := job(1e8)
 	memory.Resource = replay.Memory
@@ -90,7 +89,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("ratio %v, with a series left out %v, want some %v", r.Default/r.Own.Overhead, r.LeftOut, want)
 		}
 	}
-	// One series left out of one leaves none.
+	// Leaving one series out of one leaves none.
 	result, err = comparison.CompareRecommenders(t.Context(), []replay.Series{job(.5)}, replay.Options{})
 	if err != nil {
 		t.Fatal(err)

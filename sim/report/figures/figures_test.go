@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// chosen are all figures, of which short runs make every eighth.
+// chosen holds all figures; short runs make every eighth.
 func chosen() (some []Figure) {
 	all := All()
 	if !testing.Short() {
@@ -60,8 +60,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// Every figure has its files and its caption, and a second run, which short ones do
-// without, the same bytes.
+// Every figure has its files and its caption, and a second run, which short ones omit, gives the
+// same bytes.
 func TestAllFigures(t *testing.T) {
 	dir := t.TempDir()
 	album := saved(t, dir)
@@ -112,7 +112,7 @@ func sameAgain(t *testing.T, album Album, files map[string]string) {
 	}
 }
 
-// What all figures are must hold for those to come, too.
+// The properties of all figures must hold for new ones, too.
 func wholeness(t *testing.T, album Album) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -90,7 +90,7 @@ func FuzzRecording(f *testing.F) {
 	})
 }
 
-// Of a small file that unpacks to many numbers no more is read than any recording has.
+// A small file that unpacks to many numbers is read only up to the size of a recording.
 func TestReadIsBounded(t *testing.T) {
 	packed := zipped(t, `{"runs":[{"at":[0`+strings.Repeat(",0", 16<<20)+`]}]}`)
 	var before, after runtime.MemStats

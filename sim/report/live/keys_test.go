@@ -23,7 +23,7 @@ func TestKeys(t *testing.T) {
 		if diff := cmp.Diff(want, d.feed([]byte(sent))); diff != "" || d.pending() {
 			t.Errorf("%q (-want +got):\n%s", sent, diff)
 		}
-		// The same in single bytes.
+		// The same input comes in single bytes.
 		var got []key
 		for i := range len(sent) {
 			got = append(got, d.feed([]byte{sent[i]})...)
@@ -47,7 +47,7 @@ func TestEscapeAlone(t *testing.T) {
 	}
 }
 
-// However bytes are cut into pieces, the keys are the same, and little is kept.
+// However bytes are cut into pieces, the keys are the same, and little is buffered.
 func FuzzKeys(f *testing.F) {
 	f.Add([]byte("a\x1b[A\x1b[5~\xe7\xaf\x80"), 3)
 	f.Add([]byte("\x1b[00000000000000000000000000000000000000000000000000"), 7)

@@ -26,7 +26,7 @@ func fleet(rooms ...string) Frame {
 	return Frame{Head: []string{"the fleet"}, Sheets: []Sheet{{Name: "nodes", Table: t}}}
 }
 
-// screen is what a model shows, held rows and bold lines marked as livetest does.
+// screen returns a model's text, with held rows and bold lines marked as livetest does.
 func screen(m *model) string {
 	var b strings.Builder
 	for _, line := range m.lines() {
@@ -35,7 +35,7 @@ func screen(m *model) string {
 	return b.String()
 }
 
-// press takes keys, letters as they are.
+// press presses keys, letters as they are.
 func press(m *model, keys ...any) (last action) {
 	for _, k := range keys {
 		switch k := k.(type) {
@@ -188,7 +188,7 @@ asking …
 	}
 }
 
-// TestKeepsThePlace while rows come, go and change places.
+// TestKeepsThePlace: the place stays while rows come, go and change places.
 func TestKeepsThePlace(t *testing.T) {
 	m := new(model)
 	m.resize(40, 7)
@@ -224,7 +224,7 @@ func TestKeepsThePlace(t *testing.T) {
 	shows("n0 n2 n1")
 }
 
-// TestAway says that nobody answers, keeps what was, and goes on.
+// TestAway: the model reports that there is no answer, keeps the former rows, and continues.
 func TestAway(t *testing.T) {
 	m := new(model)
 	m.resize(100, 7)
@@ -317,7 +317,7 @@ four
 	}
 }
 
-// TestSheets have a place each.
+// TestSheets: each sheet has its own place.
 func TestSheets(t *testing.T) {
 	f := fleet("1.0", "2.0")
 	f.Sheets = append(f.Sheets, Sheet{Name: "workloads", Table: text.Table{Header: []string{"WORKLOAD"}, Rows: [][]string{{"a"}, {"b"}}}})
@@ -349,8 +349,8 @@ a
 	}
 }
 
-// Whatever is pressed, shown and resized, a screen is as high as the terminal and no line
-// wider, and a display that is sent the changes alone shows it.
+// After any keys, frames and sizes, a screen is as high as the terminal and no line wider, and a
+// display that gets only the changes shows it.
 func TestChangesMakeTheScreen(t *testing.T) {
 	keys := []key{keyUp, keyDown, keyLeft, keyRight, keyPageUp, keyPageDown, keyHome, keyEnd, keyEnter, keyEscape, keyBackspace, keyTab, keyRepaint, '/', 'r', 'n', '節', '1', ' '}
 	for seed := range uint64(12) {
@@ -402,7 +402,7 @@ func TestChangesMakeTheScreen(t *testing.T) {
 	}
 }
 
-// hostile is a frame with names that want to be more than names.
+// hostile is a frame with names that contain control sequences.
 func hostile(r *rand.Rand) Frame {
 	names := []string{"節点-一", "\x1b[2J\x1b[H", "<img onerror>", strings.Repeat("long", 70), "e\u0301", "🚀🚀", "a\nb", "\u202eevil", "", "-", "node-1"}
 	t := text.Table{Header: []string{"NODE", "FREE", "節"}, Right: []bool{false, true}}
@@ -416,7 +416,7 @@ func hostile(r *rand.Rand) Frame {
 	return f
 }
 
-// A terminal without size has nothing to show.
+// A terminal without size shows nothing.
 func TestNoSize(t *testing.T) {
 	m := new(model)
 	m.show(fleet("1.0"), at)
@@ -426,7 +426,7 @@ func TestNoSize(t *testing.T) {
 	}
 }
 
-// Of 5,000 nodes of which one has changed, one line is written.
+// If one of 5,000 nodes has changed, one line is written.
 func TestWritesWhatHasChanged(t *testing.T) {
 	rooms := make([]string, 5000)
 	for i := range rooms {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A terminal of unknown size has 80 columns, so that something is seen.
+// A terminal of unknown size is taken for one of 80 columns.
 func TestTerminalOfUnknownSize(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {

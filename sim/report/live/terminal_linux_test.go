@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childVariable has the test be the program that shows a fleet which changes.
+// childVariable makes the test act as the program that shows a changing fleet.
 const childVariable = "LIVE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child ends by 0 when the reader quits, 7 when the terminal is gone.
+// child exits with 0 when the reader quits, 7 when the terminal is gone.
 func child() {
 	t, ok := Open(os.Stdin, os.Stdout)
 	if !ok {
@@ -63,7 +63,7 @@ func start(t *testing.T, x *livetest.Terminal) *exec.Cmd {
 	return c
 }
 
-// TestTerminal presses keys on a real one, which is as it was afterwards.
+// TestTerminal presses keys on a real terminal, which is restored afterwards.
 func TestTerminal(t *testing.T) {
 	x := livetest.NewTerminal(t, 60, 8)
 	before := x.Settings()
@@ -96,7 +96,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestStops and goes on where it was, on a terminal that others had meanwhile.
+// TestStops: the program stops and continues where it was, on a terminal that others have used
+// meanwhile.
 func TestStops(t *testing.T) {
 	x := livetest.NewTerminal(t, 60, 12)
 	before := x.Settings()
@@ -132,7 +133,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestSuspended is Ctrl-Z below a shell: that has the terminal as it was, and gives it again.
+// TestSuspended is Ctrl-Z below a shell, which gets the terminal restored, and hands it back.
 func TestSuspended(t *testing.T) {
 	x := livetest.NewTerminal(t, 60, 12)
 	before := x.Settings()
@@ -161,7 +162,7 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestGoesOn where nobody could continue it: a session's first process is not stopped.
+// TestGoesOn: a session's first process is not stopped, because nothing could continue it.
 func TestGoesOn(t *testing.T) {
 	x := livetest.NewTerminal(t, 60, 12)
 	c := start(t, x)
@@ -174,7 +175,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestLost ends when the terminal is gone.
+// TestLost: the program ends when the terminal is gone.
 func TestLost(t *testing.T) {
 	x := livetest.NewTerminal(t, 60, 8)
 	c := start(t, x)
@@ -186,7 +187,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestDeaf is a terminal that can't be drawn on: it is as it was, too.
+// TestDeaf: a terminal that cannot be drawn on is restored, too.
 func TestDeaf(t *testing.T) {
 	x := livetest.NewTerminal(t, 60, 8)
 	before := x.Settings()
@@ -208,7 +209,8 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// TestContext ends with its context, and gives a terminal back to the process that has it.
+// TestContext: the program ends with its context, and returns the terminal to the process that has
+// it.
 func TestContext(t *testing.T) {
 	x := livetest.NewTerminal(t, 60, 8)
 	before := x.Settings()

@@ -21,8 +21,7 @@ import (
 
 var start = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// record writes the recording of a node whose pods come one by one, for so many
-// seconds.
+// record writes the recording of a node whose pods come one by one, for that many seconds.
 func record(dir string, seconds int) error {
 	c := agent.Config{
 		Node: "node-1", Incarnation: 1, Schema: "test/v1", Cores: 4,

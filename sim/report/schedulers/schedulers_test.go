@@ -23,7 +23,7 @@ import (
 
 const quality = "simulated counter"
 
-// run is one of so many joules over a hundred requests.
+// run returns one of that many joules over a hundred requests.
 func run(scheduler string, pair int, joules float64) schedulers.Run {
 	return schedulers.Run{
 		Scheduler: scheduler, Pair: pair, Seconds: 60, Joules: joules, Overhead: joules / 10, Requests: 100,
@@ -70,7 +70,7 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// A pair with a void run counts for nothing, and the run is shown.
+// A pair with a void run does not count, and the run is shown.
 func TestVoidRuns(t *testing.T) {
 	void := run("b", 1, 1e6)
 	void.Void = "2.0 % sent late"
@@ -80,7 +80,7 @@ func TestVoidRuns(t *testing.T) {
 	if got := of(t, r, "energy a request, J"); got.Pairs != 2 || got.Verdict != "more" {
 		t.Errorf("%+v, want more, of two pairs", got)
 	}
-	// One that was made again counts.
+	// A repeated run counts.
 	r.Runs = append(r.Runs, run("b", 1, 2))
 	if got := of(t, r, "energy a request, J"); got.Pairs != 3 || got.Ratio > 2.1 {
 		t.Errorf("%+v, want three pairs", got)
@@ -97,7 +97,7 @@ func TestVoidRuns(t *testing.T) {
 	}
 }
 
-// What a run does not tell is no ratio and no number: neither NaN nor 0 stands for it.
+// A missing value gives no ratio and no number, neither NaN nor 0.
 func TestUntold(t *testing.T) {
 	var runs []schedulers.Run
 	for pair := range 3 {
@@ -140,7 +140,7 @@ func written(t *testing.T, r schedulers.Report) string {
 	return string(p.Bytes())
 }
 
-// What the joules are heads every table and the picture.
+// Every table and the picture are headed by the source of the joules.
 func TestQualityHeadsEveryTable(t *testing.T) {
 	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{run("a", 0, 100), run("b", 0, 200)}}
 	tables := 0
@@ -175,11 +175,10 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// An A/A comparison of five pairs, in the order A B B A A B B A A B, says that there is no
-// difference in 95 of a hundred: with noise alone, where the machine drifts steadily, where
-// it walks at random, and where what runs first in a pair is favoured. The order turns drift
-// and favour into noise between the pairs, which makes intervals wider, never the verdict
-// rasher.
+// An A/A comparison of five pairs, in the order A B B A A B B A A B, finds no difference in 95 of a
+// hundred: with noise alone, with steady drift of the machine, with a random walk, and if the first
+// run of a pair has an advantage. The order turns drift and advantage into noise between the pairs,
+// which makes intervals wider, but never causes a false difference.
 func TestNoDifferenceIsHonest(t *testing.T) {
 	const trials, pairs = 4000, 5
 	for _, world := range []struct {
@@ -219,7 +218,7 @@ func TestNoDifferenceIsHonest(t *testing.T) {
 	}
 }
 
-// A difference of 3 % beside noise of 1 % is found by five pairs more often than not.
+// Five pairs find a difference of 3 % beside noise of 1 % more often than not.
 func TestDifferenceIsFound(t *testing.T) {
 	const trials = 500
 	random := rand.New(rand.NewPCG(3, 3))
@@ -238,8 +237,8 @@ func TestDifferenceIsFound(t *testing.T) {
 	}
 }
 
-// What a part adds is the mean difference to the part before it, or to the first, round by
-// round: of differences 1 and 3, 2 ± 12.71.
+// A part's cost is the mean difference to the part before it, or to the first, round by round: of
+// differences 1 and 3, 2 ± 12.71.
 func TestComponents(t *testing.T) {
 	c := schedulers.Components{Quality: quality, Parts: []schedulers.Component{
 		{Name: "nothing", Cores: []float64{0, 0}, Watts: []float64{10, 10}},
@@ -305,8 +304,8 @@ func TestReportIsStable(t *testing.T) {
 	}
 }
 
-// Repeats count the verdicts of each quantity, and know the least and the most ratio; what
-// no run tells is "-", also in the tables of one comparison.
+// Repeats count the verdicts of each quantity, and have the least and the largest ratio; a missing
+// value is "-", also in the tables of one comparison.
 func TestRepeats(t *testing.T) {
 	var r schedulers.Repeats
 	for _, b := range []float64{200, 101, 99} {
@@ -361,7 +360,7 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// readings are of cores and watts, each a second.
+// readings returns cores and watts, each a second.
 func readings(of ...float64) (all []schedulers.FollowedReading) {
 	for i := 0; i+1 < len(of); i += 2 {
 		all = append(all, schedulers.FollowedReading{At: float64(i/2 + 1), Seconds: 1, Cores: of[i], Watts: of[i+1]})
@@ -396,8 +395,8 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// TestBusyCPUs: where CPUs that should be busy are not, neither table draws a conclusion from
-// them, and both have the numbers.
+// TestBusyCPUs: if CPUs that should be busy are not, neither table draws a conclusion, and both
+// have the numbers.
 func TestBusyCPUs(t *testing.T) {
 	for _, cpus := range []int{1, 2, 8, 64} {
 		for _, share := range []float64{.19, .85, .95, 1} {
@@ -418,8 +417,8 @@ func TestBusyCPUs(t *testing.T) {
 	}
 }
 
-// The figures have a dot a part with its interval, and a bar from the least to the most of
-// each number of guests; what is saved is the page, the picture, the table and all numbers.
+// The figures have a dot a part with its interval, and a bar from the least to the largest for each
+// number of guests; the saved files are the page, the picture, the table and all numbers.
 func TestFigures(t *testing.T) {
 	parts := schedulers.Components{Quality: quality, Parts: []schedulers.Component{
 		{Name: "nothing", Cores: []float64{0, 0}, Watts: []float64{10, 10}}, {Name: "agents", Cores: []float64{.1, .3}, Watts: []float64{12, 14}},
@@ -451,8 +450,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Whatever schedulers, nodes, roles and settings are called, and however large figures are, no line is
-// wider than a terminal's.
+// Whatever the names of schedulers, nodes, roles and settings, and the size of figures, no line is
+// wider than a terminal.
 func TestColumns(t *testing.T) {
 	long := func(i int) string {
 		return []string{fmt.Sprintf("gke-production-europe-west4-b-high-memory-pool-7f9c6d8b54-x2kq%d", i), fmt.Sprint(strings.Repeat("compute-europe-west4.", 11), i)}[i%2]

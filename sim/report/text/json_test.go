@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// TestAnInfiniteNumberCostsItselfAlone, wherever it is in a result.
+// TestAnInfiniteNumberCostsItselfAlone: the rest of the result is unaffected, wherever it is.
 func TestAnInfiniteNumberCostsItselfAlone(t *testing.T) {
 	type inner struct {
 		Ratio float64 `json:"ratio"`

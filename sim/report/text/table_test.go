@@ -45,8 +45,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// No line is too long, whatever the width; and as long as its words fit into it, nothing is lost, of
-// numbers never.
+// No line is too long for any width; if the words fit, nothing is lost, and numbers are never cut.
 func TestTextFits(t *testing.T) {
 	of := text.Table{Header: []string{"one", "two", "three"}, Right: []bool{false, false, true}, Rows: [][]string{
 		{strings.Repeat("long/", 30), strings.Repeat("word ", 20), "1"}, {"", strings.Repeat("é ", 50), strings.Repeat("7", 50)},
@@ -66,8 +65,8 @@ func TestTextFits(t *testing.T) {
 	}
 }
 
-// Of names that have not room enough the ends are seen, in a line of their own; numbers stay whole beside
-// them, and words go on in the next line.
+// The ends of long names are shown, in a line of their own; numbers stay whole beside them, and
+// words continue in the next line.
 func TestNames(t *testing.T) {
 	of := text.Table{Header: []string{"NODE", "FREE", "WHY"}, Right: []bool{false, true}}
 	for _, end := range []string{"0", "1", "2"} {
@@ -88,8 +87,8 @@ a.b.b.b.b.b.b…b.b.b.b.b.b.2            1  it has
 	}
 }
 
-// What gives way first: words before a name of usual length, names before a number, and a number's heading
-// by being shortened.
+// Words give way before a name of usual length, names before a number, and a number's heading by
+// being shortened.
 func TestGivesWay(t *testing.T) {
 	for name, test := range map[string]struct {
 		of    text.Table
@@ -159,7 +158,7 @@ b        1,234.5  z
 	}
 }
 
-// Columns that say nothing are left out if they may be; rows may be short.
+// Empty columns are left out if allowed; rows may be short.
 func TestCompact(t *testing.T) {
 	of := text.Table{
 		Title: "t", Header: []string{"name", "one", "two", "none", "must", "last"}, Right: []bool{false, true, false, true},

@@ -121,7 +121,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// No line is wider than it may be, nothing but blanks is lost, and what is plain stays so.
+// No line is too wide, only blanks are lost, and plain text stays unchanged.
 func FuzzWrap(f *testing.F) {
 	for _, s := range []string{"one two", "節点/節点", "e\u0301 e\u0301", "\x1b[0m", strings.Repeat("a", 300), "a,b_c/d"} {
 		f.Add(s, 3)

@@ -93,7 +93,7 @@ func (a *apiserver) delete(name string) {
 	}
 }
 
-// bookmark sends all watches the version and nothing else.
+// bookmark sends all watches only the version.
 func (a *apiserver) bookmark() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -115,7 +115,7 @@ func (a *apiserver) change(kind watch.EventType, p *corev1.Pod) {
 	a.changed = make(chan struct{})
 }
 
-// compact forgets all that happened.
+// compact forgets all past events.
 func (a *apiserver) compact() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,7 +123,7 @@ func (a *apiserver) compact() {
 	a.history, a.kept = nil, a.version
 }
 
-// disconnect cuts all watches.
+// disconnect closes all watches.
 func (a *apiserver) disconnect() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -182,7 +182,7 @@ func (a *apiserver) list(w http.ResponseWriter, from string) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// news is what a watch has to tell and to wait for.
+// news is what a watch has to send and to wait for.
 type news struct {
 	expired      bool
 	changes      []change

@@ -68,8 +68,8 @@ func TestPodsFollowStatuses(t *testing.T) {
 	r.Until()
 }
 
-// One pod with a sidecar, an init container that fails once, and two containers,
-// of which one crashes, known from the kubelet's statuses alone.
+// The kubelet's statuses alone show a pod with a sidecar, an init container that fails once, and
+// two containers, of which one crashes.
 func TestPodStates(t *testing.T) {
 	waiting := func(restarts int32) corev1.ContainerStatus {
 		s := corev1.ContainerStatus{RestartCount: restarts}
@@ -130,7 +130,7 @@ func TestPodStates(t *testing.T) {
 	r.UntilStates()
 }
 
-// A change that is none of the containers' is no churn.
+// A change that affects no container is no churn.
 func TestOtherChanges(t *testing.T) {
 	a := newAPIServer(t)
 	a.set("a", true)
@@ -146,7 +146,7 @@ func TestOtherChanges(t *testing.T) {
 	}
 }
 
-// A pod that says it is another's mirror takes neither its name nor its state.
+// A pod that claims to be another's mirror takes neither its name nor its state.
 func TestMirrorOfAnotherPod(t *testing.T) {
 	a := newAPIServer(t)
 	a.set("before", false)
@@ -162,8 +162,8 @@ func TestMirrorOfAnotherPod(t *testing.T) {
 	r.UntilStates(pending("after"), pending("before"))
 }
 
-// A watch that breaks is taken up where it ended, without a list; one whose
-// events are gone begins with one.
+// A broken watch resumes where it ended, without a list; one whose events are gone begins with a
+// list.
 func TestWatchLost(t *testing.T) {
 	a := newAPIServer(t)
 	a.set("a", true)
@@ -205,8 +205,7 @@ func TestWatchLost(t *testing.T) {
 	}
 }
 
-// A server that refuses every watch is not stormed with lists, and its
-// answers are reported.
+// A server that refuses every watch gets few lists, and its answers are reported.
 func TestWatchRefused(t *testing.T) {
 	a := newAPIServer(t)
 	a.expired = true
@@ -217,7 +216,7 @@ func TestWatchRefused(t *testing.T) {
 	r.Until("uid-a", "uid-b")
 }
 
-// Whatever is lost of what happens, the set ends as the server has it.
+// Whichever events are lost, the final set is the server's.
 func TestStorm(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3} {
 		rnd := rand.New(rand.NewPCG(seed, 0))

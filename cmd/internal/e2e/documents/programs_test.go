@@ -59,7 +59,6 @@ var programs = map[string]program{
 
 // libraries has the flags that libraries declare in any program; some programs replace them, others
 // need them.
-// place, some need them.
 var libraries = pflag.CommandLine
 
 // tree returns a program's commands.

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// What the tests see.
+// These are exported for the tests.
 var (
 	Template = template
 	NameOf   = nameOf

@@ -29,7 +29,7 @@ import (
 
 var errRefused = errors.New("refused")
 
-// marks is a Controller, and what the API answers and has received.
+// marks is a Controller, with the API's answers and received requests.
 type marks struct {
 	*autoscale.Controller
 	now      time.Time
@@ -72,7 +72,7 @@ func newMarks(t *testing.T, nodes int) *marks {
 
 func nodeName(i int) string { return fmt.Sprintf("n%02d", i) }
 
-// all are changes of each of so many nodes.
+// all returns changes of that many nodes.
 func all(nodes int) (changes []plan.NodeChange) {
 	for i := range nodes {
 		changes = append(changes, plan.NodeChange{Node: nodeName(i), Full: true})
@@ -158,7 +158,7 @@ func TestMarkGivesUp(t *testing.T) {
 	}
 }
 
-// TestLeaderTransport: who does not lead any more reads and does not write.
+// TestLeaderTransport: a scheduler that no longer leads reads and does not write.
 func TestLeaderTransport(t *testing.T) {
 	for _, leads := range []bool{true, false} {
 		var sent []string

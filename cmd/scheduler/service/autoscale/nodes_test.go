@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// TestPlanned: labels and annotations to which somebody gave another value than ours are left to them.
+// TestPlanned: labels and annotations that another client has changed are left to it.
 func TestPlanned(t *testing.T) {
 	const drain, disrupt = "cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt"
 	type values map[string]string

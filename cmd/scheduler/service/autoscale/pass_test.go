@@ -26,7 +26,7 @@ func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// TestPassEnds: an API server that does not answer holds up a pass for 15 s, not for ever.
+// TestPassEnds: an API server that does not answer delays a pass for 15 s, not for ever.
 func TestPassEnds(t *testing.T) {
 	controller, err := autoscale.New(autoscale.Config{Namespace: "spazio"})
 	if err != nil {

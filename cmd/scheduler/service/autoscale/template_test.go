@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// TestTemplate: of a pod a template has what decides where it may go, and what it takes.
+// TestTemplate: a template has the pod's constraints and demand.
 func TestTemplate(t *testing.T) {
 	isNotFull := corev1.NodeSelectorRequirement{Key: plugin.FullLabel, Operator: corev1.NodeSelectorOpDoesNotExist}
 	isTemplate := corev1.NodeSelectorRequirement{Key: "cluster-autoscaler.kubernetes.io/template-node", Operator: corev1.NodeSelectorOpExists}
@@ -107,7 +107,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestOmitted: what may bind pods to nodes and is not copied is named.
+// TestOmitted: constraints that are not copied and may bind pods to nodes are named.
 func TestOmitted(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{
 		ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}},
@@ -126,7 +126,7 @@ func TestOmitted(t *testing.T) {
 	}
 }
 
-// TestNames: names are fit for objects, and different where workloads are.
+// TestNames: names are valid, and different for different workloads.
 func TestNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, workload := range []string{

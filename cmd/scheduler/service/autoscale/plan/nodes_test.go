@@ -14,7 +14,7 @@ import (
 
 var annotations = []string{"drain", "evict"}
 
-// node is one that is ready, has reported, is measured, and takes pods.
+// node returns one that is ready, has reported, is measured, and takes pods.
 func node(change func(*plan.Node)) plan.Node {
 	n := plan.Node{Name: "n", IsReady: true, HasReported: true, IsMeasured: true, Unset: annotations}
 	change(&n)
@@ -29,8 +29,8 @@ func busy(n *plan.Node)    { n.Use.CPU = 0.8 }
 func unready(n *plan.Node) { busy(n); n.IsReady = false }
 func dead(n *plan.Node)    { unready(n); silent(n) }
 
-// TestNodes: the steps of a case are passes of one Planner; the node has what the pass before asked
-// for.
+// TestNodes: the steps of a case are passes of one Planner; the node has the result of the pass
+// before.
 func TestNodes(t *testing.T) {
 	type step struct {
 		at      time.Duration
@@ -88,7 +88,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// An annotation that somebody removed from a protected node comes back at the next pass.
+// An annotation that another client removed from a protected node comes back at the next pass.
 func TestRemovedAnnotationComesBack(t *testing.T) {
 	planner := plan.New(plan.Config{})
 	n := node(busy)
@@ -100,7 +100,7 @@ func TestRemovedAnnotationComesBack(t *testing.T) {
 	}
 }
 
-// TestWritesAreLimited: protection goes first, and all is written in the end.
+// TestWritesAreLimited: protection has priority, and everything is written in the end.
 func TestWritesAreLimited(t *testing.T) {
 	planner := plan.New(plan.Config{})
 	nodes := make([]plan.Node, 300)
@@ -137,8 +137,8 @@ func TestWritesAreLimited(t *testing.T) {
 	}
 }
 
-// TestNodesKeepTheirPromises: in random histories with leaders that die no annotation is asked for
-// that somebody refused, no busy node is unprotected, no idle one is protected for longer than
+// TestNodesKeepTheirPromises: in random histories with leaders that die, no annotation is set
+// against a user's refusal, no busy node is unprotected, no idle one is protected for longer than
 // the delay, and no node gets the label while nothing waits.
 func TestNodesKeepTheirPromises(t *testing.T) {
 	config := plan.Config{ScaleUpDelay: 3 * time.Second, ScaleDownDelay: 8 * time.Second}
@@ -189,7 +189,7 @@ func TestNodesKeepTheirPromises(t *testing.T) {
 	}
 }
 
-// write changes a node as an apply does, and fails the test for an annotation that is not ours to
+// write changes a node as an apply does, and fails the test for an annotation that Spazio may not
 // set.
 func write(t *testing.T, n *plan.Node, c plan.NodeChange) {
 	t.Helper()
@@ -208,7 +208,7 @@ func write(t *testing.T, n *plan.Node, c plan.NodeChange) {
 	}
 }
 
-// shown is what a node has.
+// shown returns a node's marks.
 func shown(n plan.Node) string {
 	text := ""
 	if n.IsFull {

@@ -19,12 +19,13 @@ var start = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 
 func after(d time.Duration) time.Time { return start.Add(d) }
 
-// waits is a workload of which so many pods wait since the start.
+// waits returns a workload of which that many pods wait since the start.
 func waits(pods int) []plan.Waiting {
 	return []plan.Waiting{{Workload: "a", Pods: pods, Oldest: start, Demand: plan.Amount{CPU: 0.5, Memory: 1 << 20}}}
 }
 
-// TestBuffers: the steps of a case are passes of one Planner. API has what the pass before asked for.
+// TestBuffers: the steps of a case are passes of one Planner. API has the result of the pass
+// before.
 func TestBuffers(t *testing.T) {
 	type step struct {
 		at      time.Duration
@@ -63,8 +64,8 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
-// A buffer that somebody deleted while nothing waited for it is forgotten: the next has the size of
-// what waits then.
+// A buffer that another client deleted while nothing waited for it is forgotten: the next one has
+// the size of the pods that wait then.
 func TestDeletedBufferIsForgotten(t *testing.T) {
 	planner, api := plan.New(plan.Config{}), newAPI(nil)
 	api.apply(t, planner.Decide(plan.Input{Now: after(30 * time.Second), Waiting: waits(9)}))
@@ -76,8 +77,8 @@ func TestDeletedBufferIsForgotten(t *testing.T) {
 	}
 }
 
-// A buffer that cannot be deleted is deleted at each pass until it is gone: it does not ask for nodes
-// for another ScaleDownDelay.
+// A buffer that cannot be deleted is deleted at each pass until it is gone, and does not ask for
+// nodes for another ScaleDownDelay.
 func TestDeleteIsRepeated(t *testing.T) {
 	planner, exists := plan.New(plan.Config{}), []plan.Buffer{{Workload: "a", Replicas: 5}}
 	planner.Decide(plan.Input{Now: start, Buffers: exists})
@@ -109,7 +110,7 @@ func TestUnwritableBuffersComeLast(t *testing.T) {
 	}
 }
 
-// A template is written anew only if the demand has moved by more than a tenth.
+// A template is rewritten only if the demand has changed by more than a tenth.
 func TestDemandIsSteady(t *testing.T) {
 	planner, api := plan.New(plan.Config{}), newAPI(nil)
 	for i, c := range []struct{ is, want float64 }{{1, 1}, {1.09, 1}, {0.91, 1}, {1.2, 1.2}, {1.1, 1.2}, {0.5, 0.5}} {
@@ -122,7 +123,7 @@ func TestDemandIsSteady(t *testing.T) {
 	}
 }
 
-// With more workloads than there may be buffers, those that have waited longest have one.
+// With more workloads than allowed buffers, those that have waited longest have one.
 func TestBuffersAreBounded(t *testing.T) {
 	var waiting []plan.Waiting
 	for i := range plan.MaxBuffers + 5 {
@@ -165,8 +166,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestBuffersKeepTheirPromises holds random histories, with leaders that die, against what a reader
-// of the whole history expects.
+// TestBuffersKeepTheirPromises compares random histories, with leaders that die, with the
+// expectation from the whole history.
 func TestBuffersKeepTheirPromises(t *testing.T) {
 	config := plan.Config{ScaleUpDelay: 3 * time.Second, ScaleDownDelay: 8 * time.Second, MaxReplicas: 6}
 	for seed := range uint64(300) {
@@ -215,7 +216,7 @@ func TestBuffersKeepTheirPromises(t *testing.T) {
 
 var workloads = []string{"a", "b", "c"}
 
-// wait draws how many pods of each workload wait, and keeps since when.
+// wait draws the number of waiting pods of each workload, and stores since when.
 func wait(random *rand.Rand, oldest map[string]time.Time, now time.Time) (waiting []plan.Waiting) {
 	for _, of := range workloads {
 		pods := max(random.IntN(14)-5, 0)
@@ -255,7 +256,7 @@ func (a api) list() (all []plan.Buffer) {
 
 func (a api) replicas(of string) int { return a[of].Replicas }
 
-// apply fails the test for what is doubled or contradicts itself.
+// apply fails the test for duplicate or contradictory changes.
 func (a api) apply(t *testing.T, out plan.Output) {
 	t.Helper()
 	wanted := map[string]bool{}
