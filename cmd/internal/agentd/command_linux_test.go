@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/agent/recording/recordingtest"
+	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
@@ -339,7 +339,7 @@ func TestAgentProcessExplainsItself(t *testing.T) {
 		t.Errorf("limits in the metrics:\n%s", body)
 	}
 	p.stop(syscall.SIGTERM)
-	recordingtest.Replays(t, dir)
+	replays(t, dir)
 }
 
 // patience bounds each wait; it is no expected duration.
@@ -351,5 +351,29 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("timed out waiting for %s", what)
 		}
+	}
+}
+
+// replays fails the test if a report of the recording differs from what is reported when it is
+// replayed, or if there is none.
+func replays(t *testing.T, path string) {
+	t.Helper()
+	reader, err := recording.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	reports := 0
+	for pair, err := range recording.Replay(reader, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !pair.Identical() {
+			t.Fatalf("replayed at %v: got a different report", pair.At())
+		}
+		reports++
+	}
+	if reports == 0 {
+		t.Fatal("no report in the recording")
 	}
 }
