@@ -15,7 +15,7 @@ import (
 func FromFleet(f agent.Fleet, version uint64) *spaziov1.GlobalModel {
 	return &spaziov1.GlobalModel{
 		Schema:  f.Schema,
-		Model:   FromModel(f.Model.State()),
+		Model:   fromModel(f.Model.State()),
 		Costs:   fromCosts(f.Costs),
 		Nodes:   uint32(f.Nodes),
 		Version: version,

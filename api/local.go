@@ -14,7 +14,7 @@ func FromLocal(l agent.Local) *spaziov1.LocalModel {
 		Incarnation: l.Incarnation,
 		Sequence:    l.Sequence,
 		Schema:      l.Schema,
-		Model:       FromModel(l.Model),
+		Model:       fromModel(l.Model),
 		Costs:       fromCosts(l.Costs),
 	}
 }
@@ -25,7 +25,7 @@ func ToLocal(m *spaziov1.LocalModel) (agent.Local, error) {
 	if err := CheckLocal(m); err != nil {
 		return agent.Local{}, err
 	}
-	model, err := ToModel(m.GetModel())
+	model, err := toModel(m.GetModel())
 	if err != nil {
 		return agent.Local{}, err
 	}

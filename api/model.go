@@ -12,9 +12,9 @@ import (
 // energySlack forgives what rounding adds to a model of full channels.
 const energySlack = 1e-6
 
-// FromModel converts a model for the wire; the energy that truncation left out does
+// fromModel converts a model for the wire; the energy that truncation left out does
 // not travel.
-func FromModel(s svd.State) *spaziov1.Model {
+func fromModel(s svd.State) *spaziov1.Model {
 	return &spaziov1.Model{
 		Dim:   uint32(s.Dim),
 		Block: uint32(s.Block),
@@ -25,8 +25,8 @@ func FromModel(s svd.State) *spaziov1.Model {
 	}
 }
 
-// ToModel converts and checks a model from the wire. Errors are *field.Error.
-func ToModel(m *spaziov1.Model) (svd.State, error) {
+// toModel converts and checks a model from the wire. Errors are *field.Error.
+func toModel(m *spaziov1.Model) (svd.State, error) {
 	if err := checkModel(m); err != nil {
 		return svd.State{}, err
 	}
@@ -35,7 +35,7 @@ func ToModel(m *spaziov1.Model) (svd.State, error) {
 	return s, nil
 }
 
-// checkModel returns what ToModel would refuse, without converting. A model is
+// checkModel returns what toModel would refuse, without converting. A model is
 // one of samples in [0,1]: besides being valid by svd.State.Validate its
 // energy, the sum of sigma squared, is at most block x dim, and its mean, if it is
 // centred, in [0,1]. So no node can outweigh another by size.

@@ -22,7 +22,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/agent/recording/recordingtest"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/energy"
@@ -319,7 +318,7 @@ func TestRunLeavesNothing(t *testing.T) {
 				!bytes.Contains(stacks, []byte("agent/recording"))
 		})
 	}
-	recordingtest.Replays(t, c.RecordDir)
+	replays(t, c.RecordDir)
 }
 
 func TestRunFails(t *testing.T) {

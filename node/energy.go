@@ -79,7 +79,7 @@ func OpenEnergy(ctx context.Context, c source.Config, cpu CPUMeter) (EnergyConfi
 	of := EnergyConfig{CPU: cpu}
 	if c.Model != nil {
 		model := *c.Model
-		model.Utilisation = Utilisation(cpu)
+		model.Utilisation = utilisation(cpu)
 		c.Model = &model
 		of.Nameplate = energy.CurveConfig{Idle: model.Idle, Max: model.Max}
 	}
@@ -91,10 +91,10 @@ func OpenEnergy(ctx context.Context, c source.Config, cpu CPUMeter) (EnergyConfi
 	return of, chain, nil
 }
 
-// Utilisation returns what a source.ModelConfig asks for: the busy share of the
+// utilisation returns what a source.ModelConfig asks for: the busy share of the
 // machine's cores since it was last asked, 0 at first. It is an error where the CPU time
 // ran backwards, or grew by more than the cores can have been busy.
-func Utilisation(cpu CPUMeter) func() (float64, error) {
+func utilisation(cpu CPUMeter) func() (float64, error) {
 	var last telemetry.NodeCPU
 	var at time.Time
 	return func() (float64, error) {

@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/agent/recording/recordingtest"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
 	"github.com/spazio-scheduler/spazio/field"
@@ -120,7 +119,7 @@ func TestAgentMeasuresEnergy(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := 0
-	for _, r := range recordingtest.Replays(t, dir) {
+	for _, r := range replays(t, dir) {
 		if r.Power.Known() {
 			known++
 		}

@@ -2,49 +2,44 @@ package profile
 
 import (
 	"cmp"
-	"math"
 	"time"
 )
 
 // Config sets how a Profile learns. The zero value is the documented default, field
 // by field. It is a plain value, safe for concurrent reading.
 type Config struct {
-	// CPUHalfLife and MemoryHalfLife are those of the histograms that
-	// recommendations are made of; 0 means the default preset's, 12 and 24 hours.
-	// Another preset is what was evaluated under its own only: see For.
-	CPUHalfLife, MemoryHalfLife time.Duration
-	// PodHalfLife is that of the evidence over pods; 0 means 7 days.
-	PodHalfLife time.Duration
 	// Slots of a day, in Zone; 0 means 4, 1 means none, nil UTC.
 	Slots int
 	Zone  *time.Location
-	// SlotPods and SlotDays are what a slot has to have seen before it counts for
-	// itself; until then it borrows from the whole day. 0 means 8 pods and 2 days.
-	SlotPods, SlotDays int
-	// Credibility is K, the pods that a workload's prior counts as; 0 means 1.
-	Credibility float64
-	// RevisionPods is how many pods the evidence of the revision before counts as,
-	// at most, for a new one; 0 means 2.
-	RevisionPods float64
+	// cpuHalfLife and memoryHalfLife are those of the histograms that recommendations are
+	// made of: a preset's, since each was evaluated under its own only (see For).
+	cpuHalfLife, memoryHalfLife time.Duration
+	// podHalfLife is that of the evidence over pods.
+	podHalfLife time.Duration
+	// slotPods and slotDays are what a slot has to have seen before it counts for
+	// itself; until then it borrows from the whole day.
+	slotPods, slotDays int
 }
+
+// revisionPods is how many pods the evidence of the revision before counts as, at most, for a
+// new one.
+const revisionPods = 2
 
 func (c Config) withDefaults() Config {
 	c = c.For(Spazio())
-	c.PodHalfLife = cmp.Or(c.PodHalfLife, podHalfLife)
+	c.podHalfLife = cmp.Or(c.podHalfLife, podHalfLife)
 	c.Slots = cmp.Or(c.Slots, defaultSlots)
-	c.SlotPods = cmp.Or(c.SlotPods, 8)
-	c.SlotDays = cmp.Or(c.SlotDays, slotDays)
-	c.Credibility = cmp.Or(c.Credibility, defaultCredibility)
-	c.RevisionPods = cmp.Or(c.RevisionPods, 2)
+	c.slotPods = cmp.Or(c.slotPods, 8)
+	c.slotDays = cmp.Or(c.slotDays, slotDays)
 	c.Zone = cmp.Or(c.Zone, time.UTC)
 	return c
 }
 
-// For is the configuration with the half-lives that a preset's rules are meant for,
-// where it says nothing of them.
+// For returns the configuration with the half-lives that a preset's rules are meant for, unless it
+// has another preset's.
 func (c Config) For(p Preset) Config {
-	c.CPUHalfLife = cmp.Or(c.CPUHalfLife, p.CPU.HalfLife)
-	c.MemoryHalfLife = cmp.Or(c.MemoryHalfLife, p.Memory.HalfLife)
+	c.cpuHalfLife = cmp.Or(c.cpuHalfLife, p.CPU.HalfLife)
+	c.memoryHalfLife = cmp.Or(c.memoryHalfLife, p.Memory.HalfLife)
 	return c
 }
 
@@ -54,22 +49,13 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		field string
 		value time.Duration
-	}{{"Config.CPUHalfLife", c.CPUHalfLife}, {"Config.MemoryHalfLife", c.MemoryHalfLife}, {"Config.PodHalfLife", c.PodHalfLife}} {
+	}{{"Config.cpuHalfLife", c.cpuHalfLife}, {"Config.memoryHalfLife", c.memoryHalfLife}, {"Config.podHalfLife", c.podHalfLife}} {
 		if d.value < time.Second {
 			return refuse(d.field, d.value, "at least 1s, or 0 for the default")
 		}
 	}
-	switch {
-	case c.Slots < 1 || c.Slots > maxSlots:
+	if c.Slots < 1 || c.Slots > maxSlots {
 		return refuse("Config.Slots", c.Slots, "from 1 to 24, or 0 for the default")
-	case c.SlotPods < 1:
-		return refuse("Config.SlotPods", c.SlotPods, "above 0, or 0 for the default")
-	case c.SlotDays < 1:
-		return refuse("Config.SlotDays", c.SlotDays, "above 0, or 0 for the default")
-	case !(c.Credibility > 0) || math.IsInf(c.Credibility, 1):
-		return refuse("Config.Credibility", c.Credibility, "above 0 and finite, or 0 for the default")
-	case !(c.RevisionPods > 0) || math.IsInf(c.RevisionPods, 1):
-		return refuse("Config.RevisionPods", c.RevisionPods, "above 0 and finite, or 0 for the default")
 	}
 	return nil
 }
@@ -80,7 +66,7 @@ var floors = [resources]float64{.01, 1e7}
 
 func (c *Config) history(r int) HistoryConfig {
 	if r == 0 {
-		return HistoryConfig{Scale: CPU, HalfLife: c.CPUHalfLife, Slots: c.Slots, Zone: c.Zone}
+		return HistoryConfig{Scale: CPU, HalfLife: c.cpuHalfLife, Slots: c.Slots, Zone: c.Zone}
 	}
-	return HistoryConfig{Scale: Memory, HalfLife: c.MemoryHalfLife, Slots: c.Slots, Zone: c.Zone}
+	return HistoryConfig{Scale: Memory, HalfLife: c.memoryHalfLife, Slots: c.Slots, Zone: c.Zone}
 }

@@ -64,8 +64,8 @@ func (c *Config) prior(others []Evidence) Share {
 			sum.At = e.At
 		}
 	}
-	sum.poolLimited(all, sum.At, c.PodHalfLife)
-	return Blend(sum, Share{}, c.Credibility)
+	sum.poolLimited(all, sum.At, c.podHalfLife)
+	return Blend(sum, Share{}, defaultCredibility)
 }
 
 func (s Share) check(field string) error {
@@ -180,7 +180,7 @@ func (p *Profile) updateDemands() {
 
 // counts reports whether a slot of the day counts for itself.
 func (p *Profile) counts(s *scope) bool {
-	return s != nil && s.seen >= p.config.SlotPods && s.days >= p.config.SlotDays
+	return s != nil && s.seen >= p.config.slotPods && s.days >= p.config.slotDays
 }
 
 // updateSlots computes the demands by slot where a slot counts for itself.
@@ -217,8 +217,8 @@ const halfConfident = .5
 
 func (p *Profile) demand(of *scope) Demand {
 	d := Demand{
-		CPU:    Blend(of.evidence(0), p.prior.CPU, p.config.Credibility),
-		Memory: Blend(of.evidence(1), p.prior.Memory, p.config.Credibility),
+		CPU:    Blend(of.evidence(0), p.prior.CPU, defaultCredibility),
+		Memory: Blend(of.evidence(1), p.prior.Memory, defaultCredibility),
 	}
 	d.Memory.Confidence = min(d.Memory.Confidence, max(p.memoryMaturity(), p.prior.Memory.Confidence))
 	if p.unstalled {

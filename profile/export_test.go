@@ -18,5 +18,20 @@ var (
 	NewPeaks     = newPeaks
 )
 
+// WithHalfLives returns c with other half-lives than the defaults.
+func (c Config) WithHalfLives(cpu, memory, pods time.Duration) Config {
+	c.cpuHalfLife, c.memoryHalfLife, c.podHalfLife = cpu, memory, pods
+	return c
+}
+
+// HalfLives returns the half-lives of CPU and memory.
+func (c Config) HalfLives() (cpu, memory time.Duration) { return c.cpuHalfLife, c.memoryHalfLife }
+
+// WithSlotEvidence returns c with slots that count for themselves once they have seen so much.
+func (c Config) WithSlotEvidence(pods, days int) Config {
+	c.slotPods, c.slotDays = pods, days
+	return c
+}
+
 // Weight is the weight of all samples at a time.
 func (h *histogram) Weight(at time.Time) float64 { return h.weight(at) }

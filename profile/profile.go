@@ -42,7 +42,7 @@ func New(c Config) (*Profile, error) {
 		return nil, err
 	}
 	p := &Profile{config: c.withDefaults(), dirty: true}
-	p.lives = histogram{scale: scalingOf(lifetimes), halfLife: int64(p.config.PodHalfLife)}
+	p.lives = histogram{scale: scalingOf(lifetimes), halfLife: int64(p.config.podHalfLife)}
 	p.day = newScope(p, -1)
 	p.slots = make([]*scope, p.config.Slots)
 	return p, nil
@@ -209,10 +209,10 @@ func (p *Profile) current(at time.Time, w *Window) bool {
 		if !began.After(p.began) {
 			return false
 		}
-		p.day.restrict(p.config.RevisionPods)
+		p.day.restrict(revisionPods)
 		for _, s := range p.slots {
 			if s != nil {
-				s.restrict(p.config.RevisionPods)
+				s.restrict(revisionPods)
 			}
 		}
 		p.revised = p.memoryMaturity() == 1

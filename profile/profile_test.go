@@ -575,7 +575,7 @@ func TestProfileSlots(t *testing.T) {
 	}
 	// One slot is the whole day; a slot with too few pods borrows from it.
 	one := fill(profile.Config{Slots: 1}, false).Demand(noon, time.Hour)
-	few := fill(profile.Config{SlotPods: 1000}, false).Demand(noon, time.Hour)
+	few := fill(profile.Config{}.WithSlotEvidence(1000, 0), false).Demand(noon, time.Hour)
 	demandNear(t, "borrowed", few, one)
 	if math.Abs(one.CPU.Amount-1.15) > .01 {
 		t.Errorf("the whole day: %v cores, want some 1.15", one.CPU.Amount)
@@ -642,7 +642,7 @@ func TestDemandFollows(t *testing.T) {
 		}
 	}
 	// Pods that never end take the slot with the largest demand, which is not the present one.
-	p = newProfile(t, profile.Config{SlotPods: 1, SlotDays: 1, Slots: 2})
+	p = newProfile(t, profile.Config{Slots: 2}.WithSlotEvidence(1, 1))
 	midnight := start.Truncate(24 * time.Hour)
 	observe(t, p, midnight.Add(13*time.Hour), window("noon", 2, 1e8))
 	observe(t, p, midnight.Add(25*time.Hour), window("night", 1, 1e8))
@@ -737,9 +737,8 @@ func TestProfileRefuses(t *testing.T) {
 		t.Errorf("refused, and known: %+v", d)
 	}
 	for field, c := range map[string]profile.Config{
-		"Config.CPUHalfLife": {CPUHalfLife: -1}, "Config.MemoryHalfLife": {MemoryHalfLife: 1}, "Config.PodHalfLife": {PodHalfLife: -1},
-		"Config.Slots": {Slots: 25}, "Config.SlotPods": {SlotPods: -1}, "Config.SlotDays": {SlotDays: -1},
-		"Config.Credibility": {Credibility: math.NaN()}, "Config.RevisionPods": {RevisionPods: -1},
+		"Config.cpuHalfLife": profile.Config{}.WithHalfLives(-1, 0, 0), "Config.memoryHalfLife": profile.Config{}.WithHalfLives(0, 1, 0),
+		"Config.podHalfLife": profile.Config{}.WithHalfLives(0, 0, -1), "Config.Slots": {Slots: 25},
 	} {
 		_, err := profile.New(c)
 		refused(t, field, err)

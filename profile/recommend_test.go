@@ -444,9 +444,9 @@ func TestPrior(t *testing.T) {
 }
 
 func TestConfigFor(t *testing.T) {
-	c := profile.Config{CPUHalfLife: time.Hour}.For(profile.Seed())
-	if c.CPUHalfLife != time.Hour || c.MemoryHalfLife != 48*time.Hour {
-		t.Errorf("%+v, want what was given, and the preset's", c)
+	c := profile.Config{}.WithHalfLives(time.Hour, 0, 0).For(profile.Seed())
+	if cpu, memory := c.HalfLives(); cpu != time.Hour || memory != 48*time.Hour {
+		t.Errorf("%v and %v, want what was given, and the preset's", cpu, memory)
 	}
 	// A profile's default is the evaluated one: from the same samples it makes the same
 	// recommendation as a history with its half-lives.

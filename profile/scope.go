@@ -121,7 +121,7 @@ func (s *scope) others(r int) Evidence {
 func (s *scope) add(r int, node uint64, at time.Time, x, weight float64) {
 	to := s.node(node)
 	e := to.ended[r].evidence()
-	e.add(at, x, weight, s.profile.config.PodHalfLife)
+	e.add(at, x, weight, s.profile.config.podHalfLife)
 	to.ended[r] = keep(e)
 }
 
@@ -150,7 +150,7 @@ func (s *scope) mergeOldest() {
 		most := nodeReach * median(s.byNode(few[:0], r, s.profile.live))
 		e := oldest.ended[r].evidence()
 		e.Pods = min(e.Pods, most)
-		s.rest[r] = keep(s.rest[r].evidence().Merge(e, s.profile.config.PodHalfLife))
+		s.rest[r] = keep(s.rest[r].evidence().Merge(e, s.profile.config.podHalfLife))
 	}
 	s.nodes = slices.DeleteFunc(s.nodes, func(n ofNode) bool { return n.key == oldest.key })
 }
@@ -204,10 +204,10 @@ func (s *scope) pooled(all []Evidence, r int) Evidence {
 	}
 	sum := Evidence{At: newest}
 	if rest.Pods > 0 {
-		rest.age(newest, newest.Sub(rest.At), s.profile.config.PodHalfLife)
+		rest.age(newest, newest.Sub(rest.At), s.profile.config.podHalfLife)
 		sum.pool(rest.Pods, rest.Mean, rest.Var)
 	}
-	sum.poolLimited(all, newest, s.profile.config.PodHalfLife)
+	sum.poolLimited(all, newest, s.profile.config.podHalfLife)
 	return sum
 }
 
@@ -226,7 +226,7 @@ func (e *Evidence) poolLimited(all []Evidence, at time.Time, halfLife time.Durat
 // byNode appends the evidence of each node, in the order of their keys: of pods that have
 // ended and of live, which is sorted by node.
 func (s *scope) byNode(all []Evidence, r int, live []livePod) []Evidence {
-	halfLife := s.profile.config.PodHalfLife
+	halfLife := s.profile.config.podHalfLife
 	nodes := s.nodes
 	for len(nodes) > 0 || len(live) > 0 {
 		var e Evidence

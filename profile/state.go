@@ -86,7 +86,7 @@ func (p *Profile) zone() string {
 }
 
 func (p *Profile) halfLives() [3]time.Duration {
-	return [3]time.Duration{p.config.CPUHalfLife, p.config.MemoryHalfLife, p.config.PodHalfLife}
+	return [3]time.Duration{p.config.cpuHalfLife, p.config.memoryHalfLife, p.config.podHalfLife}
 }
 
 func (e *encoder) live(l *livePod) {
@@ -135,7 +135,7 @@ func (s *scope) folded(r, live int) kept {
 	sum := s.rest[r].evidence()
 	for _, e := range s.byNode(nil, r, s.profile.live[live:]) {
 		e.Pods = min(e.Pods, most)
-		sum = sum.Merge(e, s.profile.config.PodHalfLife)
+		sum = sum.Merge(e, s.profile.config.podHalfLife)
 	}
 	if sum.Pods == 0 {
 		return kept{}
@@ -258,7 +258,7 @@ func Restore(c Config, state []byte) (*Profile, error) {
 	of := c
 	of.Slots = int(min(d.uint(), maxSlots+1))
 	zone := d.text("zone", maxZone)
-	of.CPUHalfLife, of.MemoryHalfLife, of.PodHalfLife = time.Duration(d.int()), time.Duration(d.int()), time.Duration(d.int())
+	of.cpuHalfLife, of.memoryHalfLife, of.podHalfLife = time.Duration(d.int()), time.Duration(d.int()), time.Duration(d.int())
 	if d.err != nil {
 		return nil, d.err
 	}

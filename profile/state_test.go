@@ -45,7 +45,7 @@ func restored(t testing.TB, c profile.Config, state []byte) *profile.Profile {
 
 // A restored profile returns the same as the stored one, and learns in the same way.
 func TestStateRoundTrip(t *testing.T) {
-	for _, c := range []profile.Config{{}, {Slots: 1}, {Slots: 24, CPUHalfLife: time.Hour, Zone: time.FixedZone("east", 3600)}} {
+	for _, c := range []profile.Config{{}, {Slots: 1}, profile.Config{Slots: 24, Zone: time.FixedZone("east", 3600)}.WithHalfLives(time.Hour, 0, 0)} {
 		r := rand.New(rand.NewPCG(3, 1))
 		p := newProfile(t, c)
 		if err := p.SetPrior(profile.Demand{CPU: profile.Share{Amount: 2, SD: .2, Confidence: .5}}); err != nil {
@@ -238,7 +238,7 @@ func TestRestoreUnderAnotherConfig(t *testing.T) {
 		observe(t, p, start, window(fmt.Sprint(i), 1.5, 1e8))
 	}
 	for name, c := range map[string]profile.Config{
-		"slots": {Slots: 24}, "zone": {Zone: time.FixedZone("east", 3600)}, "half-life": {CPUHalfLife: time.Hour}, "pods'": {PodHalfLife: time.Hour},
+		"slots": {Slots: 24}, "zone": {Zone: time.FixedZone("east", 3600)}, "half-life": profile.Config{}.WithHalfLives(time.Hour, 0, 0), "pods'": profile.Config{}.WithHalfLives(0, 0, time.Hour),
 	} {
 		q := restored(t, c, p.State())
 		demandNear(t, name, q.Demand(start, 0), p.Demand(start, 0))

@@ -156,7 +156,7 @@ func TestProfileOfManyNodes(t *testing.T) {
 func FuzzObserve(f *testing.F) {
 	f.Add([]byte("a profile takes what an agent sends it, and an agent may send anything"), uint8(1))
 	f.Fuzz(func(t *testing.T, text []byte, slots uint8) {
-		c := profile.Config{Slots: int(slots % 25), SlotPods: 1, SlotDays: 1}
+		c := profile.Config{Slots: int(slots % 25)}.WithSlotEvidence(1, 1)
 		p := newProfile(t, c)
 		next := func() uint64 {
 			var b [8]byte

@@ -25,9 +25,9 @@ func (s *Server) pod(w http.ResponseWriter, r *http.Request) {
 	s.ask(w, r, "pod", namespace+"/"+name, func(ctx context.Context) (any, error) { return s.config.Source.Pod(ctx, namespace, name) })
 }
 
-// ask answers with what the Source returns, within AskTimeout, a few requests at a time.
+// ask answers with what the Source returns, within askTimeout, a few requests at a time.
 func (s *Server) ask(w http.ResponseWriter, r *http.Request, field, value string, of func(context.Context) (any, error)) {
-	ctx, cancel := context.WithTimeout(r.Context(), s.config.AskTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), s.config.askTimeout)
 	defer cancel()
 	select {
 	case s.asking <- struct{}{}:

@@ -54,7 +54,7 @@ func (a *asker) ask() {
 }
 
 func askState(ctx context.Context, c Config) (State, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.AskTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.askTimeout)
 	defer cancel()
 	state, err := c.Source.State(ctx)
 	if state.At.IsZero() {

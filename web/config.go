@@ -26,21 +26,22 @@ type Config struct {
 	AnyHost bool
 	// Interval is how often State is asked and a frame made, 1 s.
 	Interval time.Duration
-	// Readers is how many may look at a time, 32.
-	Readers int
 	// WriteTimeout bounds the sending of a frame, 10 s; a slower reader is disconnected.
 	WriteTimeout time.Duration
-	// AskTimeout bounds what the Source may take for one answer, 10 s.
-	AskTimeout time.Duration
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
+
+	// readers is how many may look at a time, and askTimeout bounds what the Source may take for
+	// one answer.
+	readers    int
+	askTimeout time.Duration
 }
 
 func (c Config) withDefaults() Config {
 	c.Interval = cmp.Or(c.Interval, time.Second)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
-	c.AskTimeout = cmp.Or(c.AskTimeout, 10*time.Second)
-	c.Readers = cmp.Or(c.Readers, 32)
+	c.askTimeout = cmp.Or(c.askTimeout, 10*time.Second)
+	c.readers = cmp.Or(c.readers, 32)
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c
 }
@@ -59,14 +60,10 @@ func (c Config) validate() error {
 		}
 	}
 	switch {
-	case c.Readers < 0:
-		return refuse("Readers", c.Readers)
 	case c.Interval < 0:
 		return refuse("Interval", c.Interval)
 	case c.WriteTimeout < 0:
 		return refuse("WriteTimeout", c.WriteTimeout)
-	case c.AskTimeout < 0:
-		return refuse("AskTimeout", c.AskTimeout)
 	}
 	return nil
 }

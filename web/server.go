@@ -42,7 +42,7 @@ func New(c Config) (*Server, error) {
 		return nil, fmt.Errorf("web: the page is not in the program: %w", err)
 	}
 	s := &Server{
-		config: c, hosts: make(map[string]bool), page: page, files: files, gallery: newGallery(c.Readers),
+		config: c, hosts: make(map[string]bool), page: page, files: files, gallery: newGallery(c.readers),
 		asking: make(chan struct{}, questions),
 	}
 	for _, host := range c.Hosts {
@@ -74,7 +74,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if !s.gallery.enter() {
 		retry := int(max(s.config.Interval, 5*time.Second) / time.Second)
 		h.Set("Retry-After", strconv.Itoa(retry))
-		http.Error(w, fmt.Sprintf("%d readers look already", s.config.Readers), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d readers look already", s.config.readers), http.StatusServiceUnavailable)
 		return
 	}
 	defer s.gallery.leave()

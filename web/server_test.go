@@ -34,10 +34,8 @@ func TestConfig(t *testing.T) {
 	}{
 		{web.Config{}, &field.Error{Package: "web", Field: "Source", Err: web.ErrInvalid}},
 		{web.Config{Source: some}, nil},
-		{web.Config{Source: some, Readers: -1}, &field.Error{Package: "web", Field: "Readers", Value: -1, Err: web.ErrInvalid}},
 		{web.Config{Source: some, Interval: -time.Second}, &field.Error{Package: "web", Field: "Interval", Value: -time.Second, Err: web.ErrInvalid}},
 		{web.Config{Source: some, WriteTimeout: -1}, &field.Error{Package: "web", Field: "WriteTimeout", Value: time.Duration(-1), Err: web.ErrInvalid}},
-		{web.Config{Source: some, AskTimeout: -1}, &field.Error{Package: "web", Field: "AskTimeout", Value: time.Duration(-1), Err: web.ErrInvalid}},
 		{web.Config{Source: some, Hosts: []string{"a", "http://b"}}, &field.Error{Package: "web", Field: "Hosts", Value: "http://b", Err: web.ErrInvalid}},
 		{web.Config{Source: some, Hosts: []string{""}}, &field.Error{Package: "web", Field: "Hosts", Value: "", Err: web.ErrInvalid}},
 	} {
@@ -393,7 +391,7 @@ func TestQuestions(t *testing.T) {
 			return web.Timeline{Node: "n", Steps: []web.Step{{Name: "created", At: time.Unix(5, 0).UTC(), Detail: "d"}}}, nil
 		},
 	})
-	c.AskTimeout = 50 * time.Millisecond
+	web.SetAskTimeout(&c, 50*time.Millisecond)
 	for _, test := range []struct {
 		path string
 		code int
@@ -451,7 +449,7 @@ func TestManyQuestions(t *testing.T) {
 		<-open
 		return web.Explanation{}, nil
 	}})
-	c.AskTimeout = 200 * time.Millisecond
+	web.SetAskTimeout(&c, 200*time.Millisecond)
 	address := start(t, c)
 	codes := make(chan int, 20)
 	for range 20 {

@@ -400,7 +400,8 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 		}
 		return web.State{Nodes: all}, nil
 	}})
-	c.Readers, c.WriteTimeout = 1, 50*time.Millisecond
+	web.SetReaders(&c, 1)
+	c.WriteTimeout = 50 * time.Millisecond
 	address := start(t, c)
 	for begun := false; !begun; { // on a busy machine even the first write may be too late
 		lazy, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))

@@ -42,7 +42,7 @@ func TestCallersShareTheInput(t *testing.T) {
 		config modelserver.Config
 	}{
 		{"nodes", modelserver.Config{Queue: 8}},
-		{"bytes", modelserver.Config{QueueBytes: 8 * 40_000}},
+		{"bytes", modelserver.Config{}.WithQueueBytes(8 * 40_000)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := modelserver.New(tt.config)

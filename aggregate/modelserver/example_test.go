@@ -88,7 +88,7 @@ func ExamplePeers() {
 	fmt.Println(peers.Round(ctx)) // Run makes a round every second
 	peers.Close()
 
-	var file bytes.Buffer // SaveSnapshot and LoadSnapshot use a real file
+	var file bytes.Buffer // a Keeper uses a real file
 	if err := modelserver.WriteSnapshot(&file, other.Snapshot()); err != nil {
 		fmt.Println(err)
 		return

@@ -1,5 +1,7 @@
 package modelserver
 
+import "context"
+
 // Exports for tests outside the package.
 
 type (
@@ -16,3 +18,26 @@ var (
 	ErrCount  = errCount
 	ErrSize   = errSize
 )
+
+// WithQueueBytes returns c with another bound of what waiting pushes take in memory.
+func (c Config) WithQueueBytes(n int) Config {
+	c.queueBytes = n
+	return c
+}
+
+// WithResolve returns c with what finds the addresses of a host in place of DNS.
+func (c PeersConfig) WithResolve(resolve func(ctx context.Context, host string) ([]string, error)) PeersConfig {
+	c.resolve = resolve
+	return c
+}
+
+var (
+	SaveSnapshot = saveSnapshot
+	LoadSnapshot = loadSnapshot
+)
+
+// Stats returns the counts.
+func (p *Peers) Stats() peerStats { return p.counts() }
+
+// Replica returns the id by which other replicas know this one.
+func (s *Server) Replica() uint64 { return s.config.replica }

@@ -39,11 +39,12 @@ type PeersConfig struct {
 	// Timeout bounds one exchange, default 2 s. One that is cut off goes on
 	// where it was in the next round.
 	Timeout time.Duration
-	// Resolve returns the addresses of a host, by default those of DNS.
-	Resolve func(ctx context.Context, host string) ([]string, error)
 	// OnError, if set, is called with the first failure in a row with a peer. It is
 	// called from several goroutines.
 	OnError func(peer string, err error)
+
+	// resolve returns the addresses of a host, by default those of DNS.
+	resolve func(ctx context.Context, host string) ([]string, error)
 }
 
 // Validate returns an *field.Error for the first field out of range,
@@ -69,8 +70,8 @@ func (c PeersConfig) Validate() error {
 func (c PeersConfig) withDefaults() PeersConfig {
 	c.Interval = cmp.Or(c.Interval, time.Second)
 	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
-	if c.Resolve == nil {
-		c.Resolve = net.DefaultResolver.LookupHost
+	if c.resolve == nil {
+		c.resolve = net.DefaultResolver.LookupHost
 	}
 	if c.OnError == nil {
 		c.OnError = func(string, error) {}
@@ -94,12 +95,12 @@ type Peers struct {
 
 	stats struct {
 		sync.Mutex
-		PeerStats
+		peerStats
 	}
 }
 
-// PeerStats is what Peers has done so far, and where it stands.
-type PeerStats struct {
+// peerStats is what Peers has done so far, and where it stands.
+type peerStats struct {
 	// Rounds were made; Exchanges with one peer were completed or Failed.
 	Rounds, Exchanges, Failed uint64
 	// Peers are the other replicas' addresses, this one's own left out.
@@ -129,11 +130,10 @@ func NewPeers(s *Server, c PeersConfig) (*Peers, error) {
 	return &Peers{server: s, config: c.withDefaults(), peers: map[string]*peer{}}, nil
 }
 
-// Stats returns the counts.
-func (p *Peers) Stats() PeerStats {
+func (p *Peers) counts() peerStats {
 	p.stats.Lock()
 	defer p.stats.Unlock()
-	return p.stats.PeerStats
+	return p.stats.peerStats
 }
 
 // Run makes a round now and at every interval until ctx ends, and then returns
@@ -220,7 +220,7 @@ func (p *Peers) resolve(ctx context.Context) {
 			continue // Validate has seen to it
 		}
 		lookup, cancel := context.WithTimeout(ctx, p.config.Timeout)
-		hosts, err := p.config.Resolve(lookup, host)
+		hosts, err := p.config.resolve(lookup, host)
 		cancel()
 		if err != nil {
 			p.config.OnError(target, err)
@@ -275,7 +275,7 @@ func (p *Peers) pull(ctx context.Context, peer *peer) error {
 		return err
 	}
 	stream, err := spaziov1.NewPeerServiceClient(peer.connection).Changes(ctx, &spaziov1.ChangesRequest{
-		Replica: p.server.config.Replica, Of: peer.replica, Cursor: peer.cursor,
+		Replica: p.server.config.replica, Of: peer.replica, Cursor: peer.cursor,
 	})
 	if err != nil {
 		return err
@@ -303,7 +303,7 @@ func (p *Peers) mergeChunk(peer *peer, chunk *spaziov1.StateChunk) error {
 	if err != nil {
 		return err
 	}
-	if chunk.GetReplica() == p.server.config.Replica {
+	if chunk.GetReplica() == p.server.config.replica {
 		peer.self = true
 		return nil
 	}
@@ -352,15 +352,15 @@ const maxReaders = 64
 // Changes implements spaziov1.PeerServiceServer. What changes while it answers
 // is left for the next call.
 func (s *Server) Changes(r *spaziov1.ChangesRequest, stream grpc.ServerStreamingServer[spaziov1.StateChunk]) error {
-	if r.GetReplica() == s.config.Replica { // it has found itself
-		return stream.Send(&spaziov1.StateChunk{Replica: s.config.Replica})
+	if r.GetReplica() == s.config.replica { // it has found itself
+		return stream.Send(&spaziov1.StateChunk{Replica: s.config.replica})
 	}
 	defer s.readers.Add(-1)
 	if s.readers.Add(1) > maxReaders {
 		return status.Errorf(codes.ResourceExhausted, "%d replicas are being answered", maxReaders)
 	}
 	var cursor, upto uint64
-	if r.GetOf() == s.config.Replica {
+	if r.GetOf() == s.config.replica {
 		cursor = r.GetCursor()
 	}
 	s.locked(func() {
@@ -372,7 +372,7 @@ func (s *Server) Changes(r *spaziov1.ChangesRequest, stream grpc.ServerStreaming
 		s.locked(func() {
 			entries, cursor = s.aggregate.Changes(s.config.Now(), cursor, upto, r.GetReplica(), chunkSize)
 		})
-		chunk := &spaziov1.StateChunk{Replica: s.config.Replica, Cursor: cursor, States: make([]*spaziov1.NodeState, len(entries))}
+		chunk := &spaziov1.StateChunk{Replica: s.config.replica, Cursor: cursor, States: make([]*spaziov1.NodeState, len(entries))}
 		for i, e := range entries {
 			chunk.States[i] = fromEntry(e)
 		}

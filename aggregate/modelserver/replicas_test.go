@@ -379,13 +379,12 @@ func TestOwnAddress(t *testing.T) {
 	peers, err := modelserver.NewPeers(c.replicas[0].server, modelserver.PeersConfig{
 		Targets:   []string{"dns:///replicas.example:" + port, c.replicas[1].addr},
 		Transport: transport.Config{Insecure: true},
-		Resolve: func(_ context.Context, host string) ([]string, error) {
-			if host != "replicas.example" {
-				return nil, errors.New(host)
-			}
-			return hosts, nil
-		},
-	})
+	}.WithResolve(func(_ context.Context, host string) ([]string, error) {
+		if host != "replicas.example" {
+			return nil, errors.New(host)
+		}
+		return hosts, nil
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

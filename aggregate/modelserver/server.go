@@ -29,14 +29,9 @@ type Config struct {
 	// the least interval at which a node pushes.
 	Tick time.Duration
 	// Queue bounds the nodes whose push waits for the next tick, default
-	// 16,384. Beyond half of it they are merged without waiting for the tick.
+	// 16,384. Beyond half of it they are merged without waiting for the tick. One
+	// caller gets the share Aggregate.CallerShare of it, and of queueBytes.
 	Queue int
-	// QueueBytes bounds what those take in memory, about, default 32 MiB. Of
-	// either one caller gets the share Aggregate.CallerShare.
-	QueueBytes int
-	// Replica is the random id by which other replicas know this one; 0 draws
-	// one.
-	Replica uint64
 	// Hold answers pushes without a model until Release is called: a replica
 	// that starts empty beside others first asks them, and its nodes keep the
 	// model they were last sent until then.
@@ -54,6 +49,11 @@ type Config struct {
 	// OnTick, if set, is called with the time that merging and publishing took, by the
 	// clock of the machine. It is called from the goroutine of Run.
 	OnTick func(time.Duration)
+
+	// replica is the random id by which other replicas know this one.
+	replica uint64
+	// queueBytes bounds what the waiting pushes take in memory, about.
+	queueBytes int
 }
 
 // Validate returns an *field.Error for the first field out of range.
@@ -63,8 +63,6 @@ func (c Config) Validate() error {
 		return &field.Error{Package: "aggregate", Field: "Tick", Value: c.Tick, Err: aggregate.ErrRange}
 	case c.Queue < 0:
 		return &field.Error{Package: "aggregate", Field: "Queue", Value: c.Queue, Err: aggregate.ErrRange}
-	case c.QueueBytes < 0:
-		return &field.Error{Package: "aggregate", Field: "QueueBytes", Value: c.QueueBytes, Err: aggregate.ErrRange}
 	}
 	return c.Aggregate.Validate()
 }
@@ -72,12 +70,12 @@ func (c Config) Validate() error {
 func (c Config) withDefaults() Config {
 	c.Tick = cmp.Or(c.Tick, 500*time.Millisecond)
 	c.Queue = cmp.Or(c.Queue, 16_384)
-	c.QueueBytes = cmp.Or(c.QueueBytes, 32<<20)
+	c.queueBytes = cmp.Or(c.queueBytes, 32<<20)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	for c.Replica == 0 {
-		c.Replica = rand.Uint64()
+	for c.replica == 0 {
+		c.replica = rand.Uint64()
 	}
 	if c.OnError == nil {
 		c.OnError = func(error) {}
@@ -121,16 +119,13 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, aggregate: a, pushQueue: newPushQueue(c.Queue, c.QueueBytes, c.Aggregate.WithDefaults().CallerShare)}
+	s := &Server{config: c, aggregate: a, pushQueue: newPushQueue(c.Queue, c.queueBytes, c.Aggregate.WithDefaults().CallerShare)}
 	s.published.Store(&publication{})
 	made := time.Now()
 	s.alive.Store(&made)
 	s.held.Store(c.Hold)
 	return s, nil
 }
-
-// Replica is the id by which other replicas know this one.
-func (s *Server) Replica() uint64 { return s.config.Replica }
 
 // Release ends what Config.Hold began.
 func (s *Server) Release() { s.held.Store(false) }

@@ -226,11 +226,11 @@ func (s *Server) Restore(snapshot Snapshot) (int, error) {
 	return s.aggregate.Len(), refused
 }
 
-// SaveSnapshot writes a snapshot to a file so that a crash at any moment leaves
+// saveSnapshot writes a snapshot to a file so that a crash at any moment leaves
 // the file as it was or complete: a new file beside it is written, synced and
 // renamed, and the directory synced. It returns the file's size. One process
 // saves to a path at a time.
-func SaveSnapshot(path string, s Snapshot) (size int64, err error) {
+func saveSnapshot(path string, s Snapshot) (size int64, err error) {
 	// The name is fixed, so that what a crash leaves behind is overwritten.
 	next := path + ".next"
 	defer func() {
@@ -282,10 +282,10 @@ func syncDirectory(path string) (err error) {
 	return directory.Sync()
 }
 
-// LoadSnapshot reads a file that SaveSnapshot wrote. The error is a
+// loadSnapshot reads a file that saveSnapshot wrote. The error is a
 // *snapshotError where the content is not good, an *os.PathError where it can't
 // be read.
-func LoadSnapshot(path string) (Snapshot, error) {
+func loadSnapshot(path string) (Snapshot, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return Snapshot{}, err
@@ -352,7 +352,7 @@ func NewKeeper(s *Server, c KeeperConfig) (*Keeper, error) {
 // used is left where it is until the first save.
 func (k *Keeper) Restore() {
 	logger := k.config.Logger.With("path", k.config.Path)
-	snapshot, err := LoadSnapshot(k.config.Path)
+	snapshot, err := loadSnapshot(k.config.Path)
 	if errors.Is(err, os.ErrNotExist) {
 		logger.Info("no snapshot yet; starting without")
 		return
@@ -385,7 +385,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 
 // Save saves a snapshot; one that fails is counted and logged.
 func (k *Keeper) Save() {
-	size, err := SaveSnapshot(k.config.Path, k.server.Snapshot())
+	size, err := saveSnapshot(k.config.Path, k.server.Snapshot())
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err != nil {

@@ -111,7 +111,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	stats := c.server.Stats()
 	c.collectServer(to, stats)
 	if c.peers != nil {
-		p := c.peers.Stats()
+		p := c.peers.counts()
 		to.gauge("peers", "Other replicas.", float64(p.Peers))
 		to.gauge("exchange_lag_seconds", "Time since the last exchange with the replica for which it is longest.", p.Lag.Seconds())
 		to.counts("exchanges_total", "Exchanges with other replicas by how they ended.", "result",

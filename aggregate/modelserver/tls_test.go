@@ -49,8 +49,7 @@ func TestReplicasByNameOverTLS(t *testing.T) {
 		s := populated(t, 0)
 		peers, err := modelserver.NewPeers(s, modelserver.PeersConfig{
 			Targets: []string{"dns:///" + name + ":" + port}, Transport: config, Timeout: time.Minute,
-			Resolve: func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil },
-		})
+		}.WithResolve(func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,9 +95,8 @@ func TestNameThatCannotBeResolved(t *testing.T) {
 	s := populated(t, 0)
 	peers, err := modelserver.NewPeers(s, modelserver.PeersConfig{
 		Targets: []string{target}, Transport: config, Timeout: time.Minute,
-		Resolve: func(context.Context, string) ([]string, error) { return addresses, failure },
 		OnError: func(target string, err error) { failures = append(failures, target+": "+err.Error()) },
-	})
+	}.WithResolve(func(context.Context, string) ([]string, error) { return addresses, failure }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +14,6 @@ import (
 
 // Options of an installation, or of a removal. The zero value is ready to use.
 type Options struct {
-	// Manager is the field manager of the objects, default "spazio".
-	Manager string
 	// DryRun asks the API server for everything and stores nothing.
 	DryRun bool
 	// Force takes over the fields that others have set; a removal does not ask who
@@ -28,7 +25,8 @@ type Options struct {
 	Progress func(Step)
 }
 
-func (o Options) manager() string { return cmp.Or(o.Manager, "spazio") }
+// fieldManager is the field manager of the objects.
+const fieldManager = "spazio"
 
 func (o Options) report(s Step) {
 	if o.Progress != nil {

@@ -241,7 +241,7 @@ func (c *Cluster) patch(ctx context.Context, o mapped, options Options) (*unstru
 	if err != nil {
 		return nil, err
 	}
-	p := metav1.PatchOptions{FieldManager: options.manager(), Force: &options.Force, FieldValidation: metav1.FieldValidationStrict}
+	p := metav1.PatchOptions{FieldManager: fieldManager, Force: &options.Force, FieldValidation: metav1.FieldValidationStrict}
 	if options.DryRun {
 		p.DryRun = []string{metav1.DryRunAll}
 	}

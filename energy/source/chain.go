@@ -37,7 +37,6 @@ type Chain struct {
 	current  int // of links; −1: none
 	failures int // of the current one, in a row
 	looked   time.Time
-	changes  uint64
 	logger   *slog.Logger
 }
 
@@ -81,9 +80,6 @@ func (c *Chain) Period() time.Duration {
 	}
 	return c.links[c.current].source.Period()
 }
-
-// Changes counts how often another source was taken, the first not counted.
-func (c *Chain) Changes() uint64 { return c.changes - min(c.changes, 1) }
 
 // Close implements Source.
 func (c *Chain) Close() error {
@@ -202,7 +198,6 @@ func (c *Chain) passOver(l *chainLink, err error) error {
 // take makes a source the current one and closes those after it.
 func (c *Chain) take(i int, at time.Time) {
 	c.current, c.failures, c.looked = i, 0, at
-	c.changes++
 	c.links[i].passed = false
 	for better := range c.links[:i+1] {
 		c.links[better].reads = 0

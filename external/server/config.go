@@ -54,11 +54,12 @@ type Limits struct {
 	// Timeout is how long an answer may take (30 s); sending a request, and reading the
 	// answer, may take twice as long.
 	Timeout time.Duration
-	// Connections is how many watches may be open at a time (1,000), CallerConnections how
-	// many of them one caller's (250), and Subscriptions how many a watch may have (32).
-	Connections       int
-	CallerConnections int
-	Subscriptions     int
+	// Connections is how many watches may be open at a time (1,000).
+	Connections int
+
+	// callerConnections is how many of them may be one caller's, and subscriptions how many a
+	// watch may have.
+	callerConnections, subscriptions int
 }
 
 const (
@@ -106,10 +107,10 @@ func (c Config) complete() (Config, error) {
 	}
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	l, w := &c.Limits, &c.Watch
+	l.callerConnections, l.subscriptions = cmp.Or(l.callerConnections, 250), cmp.Or(l.subscriptions, 32)
 	err := cmp.Or(
 		positive("Limits.Rate", &l.Rate, 100), positive("Limits.Burst", &l.Burst, 200), positive("Limits.Timeout", &l.Timeout, 30*time.Second),
-		positive("Limits.Connections", &l.Connections, 1000), positive("Limits.CallerConnections", &l.CallerConnections, 250),
-		positive("Limits.Subscriptions", &l.Subscriptions, 32),
+		positive("Limits.Connections", &l.Connections, 1000),
 		positive("Watch.Bookmark", &w.Bookmark, 10*time.Second), positive("Watch.Ping", &w.Ping, 10*time.Second),
 		positive("Watch.Slow", &w.Slow, 30*time.Second), positive("Watch.Recheck", &w.Recheck, time.Minute),
 	)

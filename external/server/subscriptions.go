@@ -52,7 +52,7 @@ func (s *subscriptions) subscribe(ctx context.Context, next *subscription, r wir
 	switch {
 	case find(list, next.id) >= 0:
 		return Refuse(http.StatusConflict, "On this connection there is a subscription of this ID.")
-	case len(list) >= w.server.config.Limits.Subscriptions:
+	case len(list) >= w.server.config.Limits.subscriptions:
 		return Refuse(http.StatusTooManyRequests, "Too many subscriptions on this connection.")
 	}
 	for _, kind := range r.Kinds {

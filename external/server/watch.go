@@ -123,7 +123,7 @@ func (w *watches) enter(caller Caller) (*ending, error) {
 		return nil, RefuseForNow(http.StatusTooManyRequests, 10, "Too many connections.")
 	case w.count.all >= limits.Connections:
 		full = &ending{wire.CloseTooMany, "too many connections"}
-	case w.count.of[caller.Name] >= limits.CallerConnections, caller.anonymous() && w.count.of[caller.Name] >= mostAnonymous:
+	case w.count.of[caller.Name] >= limits.callerConnections, caller.anonymous() && w.count.of[caller.Name] >= mostAnonymous:
 		full = &ending{wire.CloseTooMany, "too many connections of this caller"}
 	}
 	w.count.add(caller.Name, 1)
@@ -144,7 +144,7 @@ func (w *watches) leave(caller Caller) {
 func (w *watches) rename(from, to Caller) *ending {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.count.of[to.Name] >= w.server.config.Limits.CallerConnections {
+	if w.count.of[to.Name] >= w.server.config.Limits.callerConnections {
 		return &ending{wire.CloseTooMany, "too many connections of this caller"}
 	}
 	w.count.add(from.Name, -1)

@@ -363,7 +363,8 @@ func TestWatchRefuses(t *testing.T) {
 
 func TestWatchLimits(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) {
-		c.Limits.Connections, c.Limits.CallerConnections, c.Limits.Subscriptions = 3, 2, 2
+		c.Limits.Connections = 3
+		server.SetCallerLimits(c, 2, 2)
 		c.Limits.Rate, c.Limits.Burst = 1e6, 1e6 // a client retries often
 	})
 	one := watch(t, b, servertest.Viewer)

@@ -28,15 +28,15 @@ func About() string {
 	if !ok {
 		return unversioned
 	}
-	return Describe(info)
+	return describe(info)
 }
 
-// Describe returns a program's version, the commit that it was built from if the toolchain
+// describe returns a program's version, the commit that it was built from if the toolchain
 // recorded one (by version it records none), its Go, and the release of Kubernetes that
 // the libraries linked with it are of:
 //
 //	v0.1.0, commit 0123456789ab, go1.26.8, Kubernetes v1.37.2
-func Describe(info *debug.BuildInfo) string {
+func describe(info *debug.BuildInfo) string {
 	parts := []string{cmp.Or(info.Main.Version, unversioned)}
 	commit, changed := "", ""
 	for _, s := range info.Settings {

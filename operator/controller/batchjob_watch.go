@@ -34,7 +34,7 @@ func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
 	jobs := &unstructured.Unstructured{}
 	jobs.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
 	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.BatchJob{}, handler.OnlyControllerOwner())
-	c, err := builder.ControllerManagedBy(mgr).Named(BatchJob).For(&v1alpha1.BatchJob{}).
+	c, err := builder.ControllerManagedBy(mgr).Named("batchjob").For(&v1alpha1.BatchJob{}).
 		Watches(&v1alpha1.Testbed{}, onChange(r.claimsChanged)).
 		Watches(&v1alpha1.Scheduling{}, handler.EnqueueRequestsFromMapFunc(r.jobsHeld), builder.WithPredicates(specChanges)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.jobOfPod)).

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -22,20 +21,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// The controllers.
-const (
-	Testbed    = "testbed"
-	BatchJob   = "batchjob"
-	Scheduling = "scheduling"
-)
-
-// Controllers are the names of all there are.
-func Controllers() []string { return []string{Testbed, BatchJob, Scheduling} }
-
-// Options say which controllers run, and how. The zero value of a field is its default.
+// Options say how the controllers run. The zero value of a field is its default.
 type Options struct {
-	// Controllers are those to run; none is all.
-	Controllers []string
 	// Namespaces are those whose objects are followed, as the manager's Cache has it; none
 	// is all.
 	Namespaces []string
@@ -59,11 +46,6 @@ const placeholderWorkers = 16
 
 // Validate returns a *field.Error for the first field that is out of range.
 func (o Options) Validate() error {
-	for i, name := range o.Controllers {
-		if !slices.Contains(Controllers(), name) || slices.Contains(o.Controllers[:i], name) {
-			return refuse("Controllers", name, "one of "+strings.Join(Controllers(), ", ")+", named once")
-		}
-	}
 	for i, name := range o.Namespaces {
 		if name == "" || slices.Contains(o.Namespaces[:i], name) {
 			return refuse("Namespaces", fmt.Sprintf("%q", name), "a namespace, named once")
@@ -73,9 +55,6 @@ func (o Options) Validate() error {
 }
 
 func (o Options) withDefaults() Options {
-	if len(o.Controllers) == 0 {
-		o.Controllers = Controllers()
-	}
 	o.PlaceholderImage = cmp.Or(o.PlaceholderImage, DefaultPlaceholderImage)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -106,12 +85,9 @@ func Add(mgr manager.Manager, o Options) error {
 	if err := addIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
-	for _, name := range o.Controllers {
-		add := map[string]func(manager.Manager, Options, *metrics) error{
-			Testbed: addTestbed, BatchJob: addBatchJob, Scheduling: addScheduling,
-		}[name]
+	for _, add := range []func(manager.Manager, Options, *metrics) error{addTestbed, addBatchJob, addScheduling} {
 		if err := add(mgr, o, m); err != nil {
-			return fmt.Errorf("controller: %s: %w", name, err)
+			return fmt.Errorf("controller: %w", err)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 		client: mgr.GetClient(), cached: mgr.GetCache(), live: mgr.GetAPIReader(), trial: trial{mgr.GetClient(), mgr.GetRESTMapper()},
 		recorder: mgr.GetEventRecorder(component), metrics: m, logger: o.Logger, now: time.Now,
 	}
-	return builder.ControllerManagedBy(mgr).Named(Scheduling).For(&v1alpha1.Scheduling{}).
+	return builder.ControllerManagedBy(mgr).Named("scheduling").For(&v1alpha1.Scheduling{}).
 		Watches(&v1alpha1.Scheduling{}, onChange(r.rivalChanged)).
 		Watches(&v1alpha1.BatchJob{}, onChange(r.jobChanged)).
 		Watches(&v1alpha1.Testbed{}, onChange(r.testbedChanged)).

@@ -784,15 +784,14 @@ func TestAnotherOfTheName(t *testing.T) {
 // A value out of range is refused with the field's name.
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
-		"Controllers": {Controllers: []string{Testbed, "no"}},
-		"Namespaces":  {Namespaces: []string{"a", "a"}},
+		"Namespaces": {Namespaces: []string{"a", "a"}},
 	} {
 		var refused *field.Error
 		if err := o.Validate(); !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, errInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := (Options{Controllers: Controllers(), Namespaces: []string{"a", "b"}}).Validate(); err != nil {
+	if err := (Options{Namespaces: []string{"a", "b"}}).Validate(); err != nil {
 		t.Error(err)
 	}
 }

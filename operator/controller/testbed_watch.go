@@ -53,7 +53,7 @@ func addTestbed(mgr manager.Manager, o Options, m *metrics) error {
 		cancel()
 		return err
 	}
-	return builder.ControllerManagedBy(mgr).Named(Testbed).
+	return builder.ControllerManagedBy(mgr).Named("testbed").
 		WithOptions(runtimecontroller.Options{MaxConcurrentReconciles: 4}).
 		Watches(&v1alpha1.Testbed{}, r.handler(r.testbedChanged)).
 		Watches(&v1alpha1.Scheduling{}, r.handler(r.schedulingChanged)).

@@ -164,14 +164,14 @@ func TestUpdates(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	g := graph(t, connection.Config{MaxJobs: 3, MaxConnections: 2})
+	g := graph(t, connection.Config{MaxJobs: 3}.WithMaxConnections(2))
 	observe(t, g, start, time.Minute, flow("web", "a", 1, 1))
 	observe(t, g, start.Add(time.Minute), time.Minute, flow("web", "b", 5, 5))
 	observe(t, g, start.Add(2*time.Minute), time.Minute, flow("x", "y", 5, 5))
 	if got := g.Jobs(); len(got) != 3 {
 		t.Errorf("%d jobs: %v", len(got), got)
 	}
-	g = graph(t, connection.Config{MaxConnections: 2})
+	g = graph(t, connection.Config{}.WithMaxConnections(2))
 	observe(t, g, start, time.Minute, flow("web", "a", 1, 1), flow("web", "b", 5, 5), flow("web", "c", 0, 3))
 	if diff := cmp.Diff([]connection.Flow{flow("web", "b", 5, 5), flow("web", "c", 0, 3)}, g.GetJobConnections(job("web")), near); diff != "" {
 		t.Error(diff)
@@ -317,7 +317,7 @@ func TestRefused(t *testing.T) {
 	if diff := cmp.Diff([]connection.Flow{flow("web", "cart", 1, 1)}, g.GetJobConnections(job("web")), near); diff != "" {
 		t.Errorf("refused, and changed: %s", diff)
 	}
-	for _, c := range []connection.Config{{HalfLife: 1}, {HalfLife: -time.Hour}, {HalfLife: 366 * 24 * time.Hour}, {Forget: -1}, {MaxJobs: -1}, {MaxConnections: -1}} {
+	for _, c := range []connection.Config{{HalfLife: 1}, {HalfLife: -time.Hour}, {HalfLife: 366 * 24 * time.Hour}, {Forget: -1}, {MaxJobs: -1}} {
 		if _, err := connection.New(c); !errors.Is(err, profile.ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -327,7 +327,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
-	for _, c := range []connection.Config{{HalfLife: time.Second}, {HalfLife: 365 * 24 * time.Hour}, {Forget: 1, MaxJobs: 1, MaxConnections: 1}} {
+	for _, c := range []connection.Config{{HalfLife: time.Second}, {HalfLife: 365 * 24 * time.Hour}, {Forget: 1, MaxJobs: 1}} {
 		if _, err := connection.New(c); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -535,7 +535,7 @@ func FuzzObserve(f *testing.F) {
 	f.Add([]byte{0, 1, 5, 5, 0, 10, 1, 2, 200, 0, 3, 1}, uint8(3))
 	f.Add([]byte{1, 1, 1, 255, 255, 0, 0, 1, 0, 0, 0, 0, 3, 2, 9, 9, 9, 9}, uint8(0))
 	f.Fuzz(func(t *testing.T, steps []byte, most uint8) {
-		g := graph(t, connection.Config{HalfLife: time.Minute, MaxJobs: int(most), MaxConnections: 3})
+		g := graph(t, connection.Config{HalfLife: time.Minute, MaxJobs: int(most)}.WithMaxConnections(3))
 		largest := 0.
 		for ; len(steps) >= 6; steps = steps[6:] {
 			s := steps[:6]

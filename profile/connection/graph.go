@@ -34,16 +34,17 @@ type Config struct {
 	// Forget is how long a connection is kept that carries nothing, and a job that has
 	// none; 0 means eight half-lives, after which a byte weighs 2⁻⁸.
 	Forget time.Duration
-	// MaxJobs bounds the jobs, 0 means 20,000; MaxConnections those that one calls, 0
-	// means 256, of which those that carry most are kept.
-	MaxJobs, MaxConnections int
+	// MaxJobs bounds the jobs, 0 means 20,000.
+	MaxJobs int
+	// maxConnections bounds the jobs that one calls; those that carry most are kept.
+	maxConnections int
 }
 
 func (c Config) withDefaults() Config {
 	c.HalfLife = cmp.Or(c.HalfLife, 24*time.Hour)
 	c.Forget = cmp.Or(c.Forget, 8*c.HalfLife)
 	c.MaxJobs = cmp.Or(c.MaxJobs, 20_000)
-	c.MaxConnections = cmp.Or(c.MaxConnections, 256)
+	c.maxConnections = cmp.Or(c.maxConnections, 256)
 	return c
 }
 
@@ -55,8 +56,6 @@ func (c Config) validate() error {
 		return refuse("Config.Forget", c.Forget, "above 0, or 0 for the default")
 	case c.MaxJobs < 0:
 		return refuse("Config.MaxJobs", c.MaxJobs, "above 0, or 0 for the default")
-	case c.MaxConnections < 0:
-		return refuse("Config.MaxConnections", c.MaxConnections, "above 0, or 0 for the default")
 	}
 	return nil
 }
@@ -333,10 +332,10 @@ func (g *Graph) forget(at time.Time) {
 // trim drops of a job's connections those that carry least, while there are too many.
 func (g *Graph) trim(of Job) {
 	j := g.jobs[of]
-	if j == nil || len(j.calls) <= g.config.MaxConnections {
+	if j == nil || len(j.calls) <= g.config.maxConnections {
 		return
 	}
-	for _, f := range callsOf(of, j)[g.config.MaxConnections:] {
+	for _, f := range callsOf(of, j)[g.config.maxConnections:] {
 		g.disconnect(j, f.To)
 	}
 }

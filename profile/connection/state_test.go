@@ -87,7 +87,7 @@ func TestRestoreKeepsFlows(t *testing.T) {
 // stateOf returns the state of a job whose flows lasted for a minute.
 func stateOf(t testing.TB, name string, flows ...connection.Flow) []byte {
 	t.Helper()
-	g := graph(t, connection.Config{MaxConnections: 5000})
+	g := graph(t, connection.Config{}.WithMaxConnections(5000))
 	observe(t, g, start, time.Minute, flows...)
 	return g.State(job(name))
 }
@@ -114,7 +114,7 @@ func TestRestoreWithinBounds(t *testing.T) {
 		flows = append(flows, flow("web", fmt.Sprintf("%02d", i), float64(100-i), 0))
 	}
 	state := stateOf(t, "web", flows...)
-	g := graph(t, connection.Config{MaxConnections: 7})
+	g := graph(t, connection.Config{}.WithMaxConnections(7))
 	restore(t, g, start, job("web"), state)
 	if diff := cmp.Diff(flows[:7], g.GetJobConnections(job("web"))); diff != "" {
 		t.Error(diff)
@@ -176,7 +176,7 @@ func FuzzRestore(f *testing.F) {
 	f.Add("web", []byte(`{"v":1,"t":1763798400000,"calls":[{"ns":"shop","name":"cart","at":1763798400000,"used":1763798400000,"s":60,"req":300,"resp":5}]}`))
 	f.Add("", []byte(`{"v":2}`))
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
-		g := graph(t, connection.Config{MaxJobs: 6, MaxConnections: 3})
+		g := graph(t, connection.Config{MaxJobs: 6}.WithMaxConnections(3))
 		if err := g.Restore(start, job(name), data); err != nil {
 			if !errors.Is(err, profile.ErrInvalid) || len(g.Jobs()) > 0 {
 				t.Fatal(err, g.Jobs())

@@ -17,7 +17,7 @@ func BenchmarkFleet(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	c := newCluster(b, profiler.Config{MaxOfNamespace: workloads})
+	c := newCluster(b, profiler.Config{}.WithBounds(workloads, 0))
 	for n := range pods {
 		w := deployment(fmt.Sprint("workload-", n%workloads))
 		c.store.Pod(c.at, profiler.Pod{UID: uid(n), Node: fmt.Sprint("node-", n%nodes), Workload: w, Template: uint64(n%workloads) + 1, Always: true})
@@ -77,7 +77,7 @@ func held(b *testing.B, workloads, pods, hours int) float64 {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	c := newCluster(b, profiler.Config{MaxOfNamespace: workloads})
+	c := newCluster(b, profiler.Config{}.WithBounds(workloads, 0))
 	nodes := make([]string, workloads*pods/30+1)
 	for i := range nodes {
 		nodes[i] = fmt.Sprint("node-", i)

@@ -463,7 +463,7 @@ func TestNewConnectionsAreUnsaved(t *testing.T) {
 // Calls use the room that profiles leave in a checkpoint, and displace none.
 func TestConnectionsHaveTheRoomThatIsLeft(t *testing.T) {
 	const workloads, most = 3000, 900 << 10
-	c := newCluster(t, profiler.Config{MaxOfNamespace: workloads, Continuous: profiler.ContinuousConfig{Mode: profiler.Observe}})
+	c := newCluster(t, profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.Observe}}.WithBounds(workloads, 0))
 	for n := range workloads {
 		c.pod(n, "a", deployment(fmt.Sprint(n)))
 		c.send("a", window(n, .5, 1e9))

@@ -244,7 +244,7 @@ func FuzzReport(f *testing.F) {
 	f.Add(good)
 	f.Add([]byte{})
 	f.Add([]byte{0x0a, 0x01, 'a', 0x22, 0x00})
-	store, err := profiler.New(profiler.Config{MaxWaiting: 100})
+	store, err := profiler.New(profiler.Config{}.WithBounds(0, 100))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -24,22 +24,25 @@ type Config struct {
 	// Preset makes recommendations where a profile names no other; the zero value
 	// means profile.Spazio.
 	Preset profile.Preset
-	// MaxWorkloads bounds the workloads, default 20,000; MaxOfNamespace those of a
-	// namespace, default 2,000.
-	MaxWorkloads, MaxOfNamespace int
+	// MaxWorkloads bounds the workloads, default 20,000.
+	MaxWorkloads int
 	// Forget is how long a workload is kept of which nothing is seen, default 14
 	// days.
 	Forget time.Duration
 	// Wait is how long a window waits for its pod, and how long a pod that has gone
-	// may still be measured, default 10 min. MaxWaiting bounds those windows,
-	// default 10,000; each node has an equal share of them where they are too many.
-	Wait       time.Duration
-	MaxWaiting int
+	// may still be measured, default 10 min.
+	Wait time.Duration
 	// Refresh is after what time a profile is published that changed little, and
 	// the oldest that a checkpoint gets; default 10 min.
 	Refresh time.Duration
 	// Continuous corrects recommendations by how workloads fare; off by default.
 	Continuous ContinuousConfig
+
+	// maxOfNamespace bounds the workloads of a namespace.
+	maxOfNamespace int
+	// maxWaiting bounds the windows that wait; each node has an equal share of them where they
+	// are too many.
+	maxWaiting int
 }
 
 func (c Config) withDefaults() Config {
@@ -48,10 +51,10 @@ func (c Config) withDefaults() Config {
 	}
 	c.Profile = c.Profile.For(c.Preset)
 	c.MaxWorkloads = cmp.Or(c.MaxWorkloads, 20_000)
-	c.MaxOfNamespace = cmp.Or(c.MaxOfNamespace, 2_000)
+	c.maxOfNamespace = cmp.Or(c.maxOfNamespace, 2_000)
 	c.Forget = cmp.Or(c.Forget, 14*24*time.Hour)
 	c.Wait = cmp.Or(c.Wait, 10*time.Minute)
-	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
+	c.maxWaiting = cmp.Or(c.maxWaiting, 10_000)
 	c.Refresh = cmp.Or(c.Refresh, 10*time.Minute)
 	c.Continuous = c.Continuous.withDefaults()
 	return c
@@ -71,14 +74,10 @@ func (c Config) Validate() error {
 	switch {
 	case c.MaxWorkloads < 0:
 		return refuse("MaxWorkloads", c.MaxWorkloads, "above 0, or 0 for the default")
-	case c.MaxOfNamespace < 0:
-		return refuse("MaxOfNamespace", c.MaxOfNamespace, "above 0, or 0 for the default")
 	case c.Forget < 0:
 		return refuse("Forget", c.Forget, "above 0, or 0 for the default")
 	case c.Wait < 0:
 		return refuse("Wait", c.Wait, "above 0, or 0 for the default")
-	case c.MaxWaiting < 0:
-		return refuse("MaxWaiting", c.MaxWaiting, "above 0, or 0 for the default")
 	case c.Refresh < 0:
 		return refuse("Refresh", c.Refresh, "above 0, or 0 for the default")
 	}

@@ -113,7 +113,7 @@ func TestAFirstWindowIsPublishedAtOnce(t *testing.T) {
 }
 
 func TestWindowsOfUnknownPodsWait(t *testing.T) {
-	c := newCluster(t, profiler.Config{MaxWaiting: 3})
+	c := newCluster(t, profiler.Config{}.WithBounds(0, 3))
 	want(t, "of an unknown pod", c.send("a", window(1, 1, 1e9), window(2, 1, 1e9), window(3, 1, 1e9)), profiler.Waiting, 3)
 	want(t, "one too many", c.send("a", window(4, 1, 1e9)), profiler.Overflow, 1)
 	c.at = c.at.Add(time.Minute)
@@ -260,7 +260,7 @@ func TestPodsThatNeverComePushOutNoOthers(t *testing.T) {
 
 // A node that floods the profiler gets its share, and others theirs.
 func TestAFloodingNodePushesOutNoOthers(t *testing.T) {
-	c := newCluster(t, profiler.Config{MaxWaiting: 100})
+	c := newCluster(t, profiler.Config{}.WithBounds(0, 100))
 	c.send("quiet", window(1, .5, 1<<30))
 	for n := range 300 {
 		c.send("loud", window(1000+n, 1, 1e9))
@@ -473,7 +473,7 @@ func TestSpecBoundsRecommendations(t *testing.T) {
 
 // The only workload of a namespace that may have one makes room for the next.
 func TestBoundOfOne(t *testing.T) {
-	for _, config := range []profiler.Config{{MaxOfNamespace: 1}, {MaxWorkloads: 1}} {
+	for _, config := range []profiler.Config{profiler.Config{}.WithBounds(1, 0), {MaxWorkloads: 1}} {
 		c := newCluster(t, config)
 		for n, name := range []string{"a", "b", "c"} {
 			c.pod(n, "a", deployment(name))
@@ -524,7 +524,7 @@ func TestBoundOfNodes(t *testing.T) {
 
 // A client that invents names uses its own namespace's room.
 func TestBoundsOfWorkloads(t *testing.T) {
-	c := newCluster(t, profiler.Config{MaxOfNamespace: 3, MaxWorkloads: 5})
+	c := newCluster(t, profiler.Config{MaxWorkloads: 5}.WithBounds(3, 0))
 	seen := func(n int, namespace, name string) {
 		c.at = c.at.Add(time.Second)
 		w := profile.Workload{Namespace: namespace, Kind: "Job", Name: name}
@@ -757,7 +757,7 @@ func TestCheckpoints(t *testing.T) {
 // checkpoints keep those that are no longer measured.
 func TestCheckpointsAreFreshAndFew(t *testing.T) {
 	const workloads = 3000
-	c := newCluster(t, profiler.Config{MaxOfNamespace: workloads})
+	c := newCluster(t, profiler.Config{}.WithBounds(workloads, 0))
 	for n := range workloads {
 		c.pod(n, "a", deployment(fmt.Sprint(n)))
 	}
@@ -785,7 +785,7 @@ func TestCheckpointsAreFreshAndFew(t *testing.T) {
 		t.Errorf("%d writes in half an hour", writes)
 	}
 
-	next := newCluster(t, profiler.Config{MaxOfNamespace: workloads})
+	next := newCluster(t, profiler.Config{}.WithBounds(workloads, 0))
 	next.at = c.at
 	restored := 0
 	for _, s := range kept {
@@ -814,7 +814,7 @@ func TestCheckpointsAreFreshAndFew(t *testing.T) {
 
 // A forgotten workload leaves its shard, in which the others stay.
 func TestCheckpointsForget(t *testing.T) {
-	c := newCluster(t, profiler.Config{MaxOfNamespace: 1})
+	c := newCluster(t, profiler.Config{}.WithBounds(1, 0))
 	c.pod(1, "a", deployment("old"))
 	c.send("a", window(1, .5, 1e9))
 	c.at = c.at.Add(10 * time.Minute)
@@ -903,7 +903,7 @@ func state(t *testing.T, c *cluster) []byte {
 func alike(t *testing.T) (names []string) {
 	t.Helper()
 	const workloads = 20_000
-	c := newCluster(t, profiler.Config{MaxOfNamespace: workloads})
+	c := newCluster(t, profiler.Config{}.WithBounds(workloads, 0))
 	for n := range workloads {
 		c.pod(n, "a", deployment(fmt.Sprint(n)))
 		c.send("a", window(n, .5, 1e9))
@@ -990,7 +990,7 @@ func TestAStandbyKnowsAll(t *testing.T) {
 }
 
 func TestManyAtOnce(t *testing.T) {
-	c := newCluster(t, profiler.Config{MaxOfNamespace: 10, MaxWorkloads: 20, MaxWaiting: 50})
+	c := newCluster(t, profiler.Config{MaxWorkloads: 20}.WithBounds(10, 50))
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {
@@ -1025,7 +1025,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, c := range []profiler.Config{{MaxWorkloads: -1}, {MaxOfNamespace: -1}, {Forget: -1}, {Wait: -1}, {MaxWaiting: -1}, {Refresh: -1}} {
+	for _, c := range []profiler.Config{{MaxWorkloads: -1}, {Forget: -1}, {Wait: -1}, {Refresh: -1}} {
 		var name *field.Error
 		if _, err := profiler.New(c); !errors.As(err, &name) || !errors.Is(err, profiler.ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)

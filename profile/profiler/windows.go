@@ -176,8 +176,8 @@ func newWaitingWindows() waitingWindows {
 func (s *Store) wait(at time.Time, node string, w *agent.Window) Result {
 	waiting := &s.waiting
 	own := waiting.nodes[node]
-	if waiting.all.Len() >= s.config.MaxWaiting {
-		victim := waiting.fullest(node, s.config.MaxWaiting)
+	if waiting.all.Len() >= s.config.maxWaiting {
+		victim := waiting.fullest(node, s.config.maxWaiting)
 		if victim == nil || victim.node == node && at.Sub(victim.at) < s.config.Wait/10 {
 			return overflow
 		}

@@ -96,7 +96,7 @@ func (s *Store) add(at time.Time, w *workload) *workload {
 	if siblings == nil {
 		siblings = list.New()
 	}
-	if siblings.Len() >= s.config.MaxOfNamespace {
+	if siblings.Len() >= s.config.maxOfNamespace {
 		s.evict(at, siblings)
 	}
 	if s.recent.Len() >= s.config.MaxWorkloads {

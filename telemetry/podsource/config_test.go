@@ -3,7 +3,6 @@ package podsource_test
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource"
@@ -14,11 +13,7 @@ import (
 func ConfigErrors(t *testing.T, endpoint string, create func(podsource.Config) error) {
 	t.Helper()
 	for field, c := range map[string]podsource.Config{
-		"Endpoint":   {Endpoint: endpoint},
-		"Rescan":     {Rescan: -1},
-		"Poll":       {Poll: -1},
-		"MinBackoff": {MinBackoff: -1},
-		"MaxBackoff": {MinBackoff: time.Minute, MaxBackoff: time.Second},
+		"Endpoint": {Endpoint: endpoint},
 	} {
 		err := create(c)
 		var wrong *telemetry.FieldError

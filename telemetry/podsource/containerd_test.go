@@ -161,8 +161,8 @@ func serveContainerd(t *testing.T, d *daemon) *Server {
 
 func runContainerd(t *testing.T, c podsource.Config) *sourcetest.Recorder {
 	t.Helper()
-	c.MinBackoff, c.MaxBackoff = time.Millisecond, 20*time.Millisecond
-	c.Poll = 5 * time.Millisecond
+	podsource.SetBackoff(&c, time.Millisecond, 20*time.Millisecond)
+	podsource.SetPoll(&c, 5*time.Millisecond)
 	c.Logger = slog.New(slog.DiscardHandler)
 	source, err := podsource.NewContainerd(c)
 	if err != nil {
@@ -177,8 +177,8 @@ func TestPodsFollowTasks(t *testing.T) {
 		daemon daemon
 		config podsource.Config
 	}{
-		{"events", daemon{}, podsource.Config{Rescan: time.Hour}},
-		{"events that cannot be decoded", daemon{garbled: true}, podsource.Config{Rescan: 20 * time.Millisecond}},
+		{"events", daemon{}, podsource.Config{}.WithIntervals(time.Hour, 0)},
+		{"events that cannot be decoded", daemon{garbled: true}, podsource.Config{}.WithIntervals(20*time.Millisecond, 0)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serveContainerd(t, &tc.daemon)
@@ -200,7 +200,7 @@ func TestContainerdPodStates(t *testing.T) {
 	var simulated daemon
 	s := serveContainerd(t, &simulated)
 	node := simulated.node
-	r := runContainerd(t, podsource.Config{Endpoint: s.Path, Rescan: time.Hour})
+	r := runContainerd(t, podsource.Config{Endpoint: s.Path}.WithIntervals(time.Hour, 0))
 	r.UntilStates()
 	node.UntilSubscribed(t)
 	sandbox, until := StartsAgain(t, node, r, telemetry.Pod{Namespace: "team", Name: "named-" + UID(1)})
@@ -225,7 +225,7 @@ func TestContainerdAway(t *testing.T) {
 	s := serveContainerd(t, &simulated)
 	sandbox := simulated.node.StartPod()
 	simulated.node.StartContainer(sandbox)
-	r := runContainerd(t, podsource.Config{Endpoint: s.Path, Rescan: time.Hour})
+	r := runContainerd(t, podsource.Config{Endpoint: s.Path}.WithIntervals(time.Hour, 0))
 	r.Until(UID(1))
 	s.Down()
 	simulated.node.DeleteContainer(sandbox)
@@ -239,7 +239,7 @@ func TestContainerdStorm(t *testing.T) {
 	for _, seed := range []uint64{1, 2} {
 		var simulated daemon
 		s := serveContainerd(t, &simulated)
-		r := runContainerd(t, podsource.Config{Endpoint: s.Path, Rescan: 50 * time.Millisecond})
+		r := runContainerd(t, podsource.Config{Endpoint: s.Path}.WithIntervals(50*time.Millisecond, 0))
 		Storm(t, seed, simulated.node, s, r)
 	}
 }

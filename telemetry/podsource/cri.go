@@ -12,7 +12,7 @@ import (
 // NewCRI returns a source that asks a container runtime through the Container Runtime
 // Interface that the kubelet uses. The runtime need not be there yet. Containers are listed,
 // and events (GetContainerEvents) say what happens between two listings; a runtime without
-// events is listed once a Poll. The error is a *telemetry.FieldError.
+// events is listed once a second. The error is a *telemetry.FieldError.
 func NewCRI(c Config) (*Source, error) {
 	return newSource(c, follower[*runtimeapi.ContainerEventResponse]{
 		what:     "CRI runtime",

@@ -120,7 +120,7 @@ func runCRI(t *testing.T, c podsource.Config) *sourcetest.Recorder {
 
 func newSource(t *testing.T, c podsource.Config) *podsource.Source {
 	t.Helper()
-	c.MinBackoff, c.MaxBackoff = time.Millisecond, 20*time.Millisecond
+	podsource.SetBackoff(&c, time.Millisecond, 20*time.Millisecond)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -137,10 +137,10 @@ func TestPodsFollowContainers(t *testing.T) {
 		criRuntime criRuntime
 		config     podsource.Config
 	}{
-		{"events", criRuntime{}, podsource.Config{Rescan: time.Hour}},
+		{"events", criRuntime{}, podsource.Config{}.WithIntervals(time.Hour, 0)},
 		{"events without the pod", criRuntime{bare: true}, podsource.Config{}},
-		{"containers without labels", criRuntime{unlabeled: true, noEvents: true}, podsource.Config{Poll: 5 * time.Millisecond}},
-		{"no events", criRuntime{noEvents: true}, podsource.Config{Poll: 5 * time.Millisecond}},
+		{"containers without labels", criRuntime{unlabeled: true, noEvents: true}, podsource.Config{}.WithIntervals(0, 5*time.Millisecond)},
+		{"no events", criRuntime{noEvents: true}, podsource.Config{}.WithIntervals(0, 5*time.Millisecond)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serveCRI(t, &tc.criRuntime)
@@ -164,8 +164,8 @@ func TestCRIPodStates(t *testing.T) {
 		criRuntime criRuntime
 		config     podsource.Config
 	}{
-		{"events", criRuntime{}, podsource.Config{Rescan: time.Hour}},
-		{"no events", criRuntime{noEvents: true}, podsource.Config{Poll: time.Millisecond}},
+		{"events", criRuntime{}, podsource.Config{}.WithIntervals(time.Hour, 0)},
+		{"no events", criRuntime{noEvents: true}, podsource.Config{}.WithIntervals(0, time.Millisecond)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serveCRI(t, &tc.criRuntime)
@@ -204,7 +204,7 @@ func TestRuntimeAway(t *testing.T) {
 	s := serveCRI(t, &simulated)
 	s.Down()
 	var log bytes.Buffer
-	r := runCRI(t, podsource.Config{Endpoint: s.Path, Rescan: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	r := runCRI(t, podsource.Config{Endpoint: s.Path, Logger: slog.New(slog.NewTextHandler(&log, nil))}.WithIntervals(time.Hour, 0))
 	sandbox := simulated.node.StartPod()
 	simulated.node.StartContainer(sandbox)
 	s.Up()
@@ -257,7 +257,7 @@ func TestCRIHealth(t *testing.T) {
 func TestEventsOutOfOrder(t *testing.T) {
 	var simulated criRuntime
 	s := serveCRI(t, &simulated)
-	r := runCRI(t, podsource.Config{Endpoint: s.Path, Rescan: time.Hour})
+	r := runCRI(t, podsource.Config{Endpoint: s.Path}.WithIntervals(time.Hour, 0))
 	r.Until()
 	node := simulated.node
 	node.UntilSubscribed(t)
@@ -276,7 +276,7 @@ func TestCRIStorm(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3} {
 		simulated := criRuntime{noEvents: seed == 3}
 		s := serveCRI(t, &simulated)
-		r := runCRI(t, podsource.Config{Endpoint: s.Path, Rescan: 50 * time.Millisecond, Poll: 5 * time.Millisecond})
+		r := runCRI(t, podsource.Config{Endpoint: s.Path}.WithIntervals(50*time.Millisecond, 5*time.Millisecond))
 		Storm(t, seed, simulated.node, s, r)
 	}
 }

@@ -6,8 +6,8 @@
 //   - Package kube watches the Kubernetes API: neither files nor a socket of the node, and a
 //     second later or more.
 //
-// The two over a socket list the containers at the start, after every reconnection, once a
-// Config.Rescan and when an event does not fit what is known, so that the set of pods is
+// The two over a socket list the containers at the start, after every reconnection, every
+// 30 s and when an event does not fit what is known, so that the set of pods is
 // right again after any loss.
 //
 // Where the kubelet's control groups can be seen telemetry.CgroupPods warns earlier than any

@@ -3,6 +3,7 @@ package podsource
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -15,18 +16,18 @@ type Config struct {
 	// DefaultEndpoints, at each connection the first that exists; for NewContainerd the
 	// first of them.
 	Endpoint string
-	// Rescan is how often all containers are listed, in case an event was lost, and how
-	// often a runtime without events is asked for them again; zero means 30 s.
-	Rescan time.Duration
-	// Poll is how often the containers are listed while there are no events; zero means 1 s.
-	Poll time.Duration
-	// MinBackoff and MaxBackoff bound the pause ahead of a reconnection, which
-	// doubles from one to the next and is drawn from its upper half; zero means
-	// 100 ms and 5 s.
-	MinBackoff, MaxBackoff time.Duration
 	// Logger logs, once each, a runtime that is lost, back, or without
 	// events; nil means slog.Default.
 	Logger *slog.Logger
+
+	// rescan is how often all containers are listed, in case an event was lost, and how
+	// often a runtime without events is asked for them again.
+	rescan time.Duration
+	// poll is how often the containers are listed while there are no events.
+	poll time.Duration
+	// minBackoff and maxBackoff bound the pause ahead of a reconnection, which
+	// doubles from one to the next and is drawn from its upper half.
+	minBackoff, maxBackoff time.Duration
 }
 
 // defaultEndpoints are the sockets of containerd and CRI-O.
@@ -35,7 +36,19 @@ func defaultEndpoints() []string {
 }
 
 // validate returns a *telemetry.FieldError for the first field out of range.
-func (c Config) validate() error { return follow.Config(c).Validate() }
+func (c Config) validate() error {
+	if c.Endpoint != "" && !filepath.IsAbs(follow.SocketPath(c.Endpoint)) {
+		return telemetry.NewFieldError("Endpoint", c.Endpoint, "neither an absolute path nor unix:// and one")
+	}
+	return nil
+}
+
+// follow is the part of c that other sources have, too.
+func (c Config) follow() follow.Config {
+	return follow.Config{
+		Endpoint: c.Endpoint, Rescan: c.rescan, Poll: c.poll, MinBackoff: c.minBackoff, MaxBackoff: c.maxBackoff, Logger: c.Logger,
+	}.WithDefaults()
+}
 
 // Source lists the pods of a container runtime. A pod is there while its sandbox is, and
 // runs while a container beyond it does, init containers among them: a runtime does not
@@ -52,7 +65,7 @@ func newSource[E any](c Config, f follower[E]) (*Source, error) {
 		return nil, err
 	}
 	health := &follow.Health{}
-	f.config, f.health = follow.Config(c).WithDefaults(), health
+	f.config, f.health = c.follow(), health
 	return &Source{health, f.run}, nil
 }
 

@@ -20,9 +20,9 @@ var errNoJWT = errors.New("not a JSON web token")
 // maxExpiry is the year 9999: a later time is not one that time.Time can write.
 const maxExpiry = 253402300799
 
-// Claims are a token's claims about itself. They are not verified: that is
+// tokenClaims are a token's claims about itself. They are not verified: that is
 // the API server's.
-type Claims struct {
+type tokenClaims struct {
 	Subject   string
 	Audiences []string
 	// Until is when the token expires; zero if it has no time.
@@ -31,18 +31,18 @@ type Claims struct {
 	Node string
 }
 
-// ParseClaims reads a JSON web token's claims.
-func ParseClaims(token string) (Claims, error) {
+// parseClaims reads a JSON web token's claims.
+func parseClaims(token string) (tokenClaims, error) {
 	if len(token) > maxToken {
-		return Claims{}, fmt.Errorf("%w: it has %d bytes", errNoJWT, len(token))
+		return tokenClaims{}, fmt.Errorf("%w: it has %d bytes", errNoJWT, len(token))
 	}
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return Claims{}, errNoJWT
+		return tokenClaims{}, errNoJWT
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
-		return Claims{}, fmt.Errorf("%w: %w", errNoJWT, err)
+		return tokenClaims{}, fmt.Errorf("%w: %w", errNoJWT, err)
 	}
 	var raw struct {
 		Sub        string    `json:"sub"`
@@ -55,12 +55,12 @@ func ParseClaims(token string) (Claims, error) {
 		} `json:"kubernetes.io"`
 	}
 	if err := json.Unmarshal(payload, &raw); err != nil {
-		return Claims{}, fmt.Errorf("%w: %w", errNoJWT, err)
+		return tokenClaims{}, fmt.Errorf("%w: %w", errNoJWT, err)
 	}
-	claims := Claims{Subject: raw.Sub, Audiences: raw.Aud, Node: raw.Kubernetes.Node.Name}
+	claims := tokenClaims{Subject: raw.Sub, Audiences: raw.Aud, Node: raw.Kubernetes.Node.Name}
 	if raw.Exp != nil {
 		if !(*raw.Exp >= 1 && *raw.Exp <= maxExpiry) {
-			return Claims{}, fmt.Errorf("%w: it expires at %v", errNoJWT, *raw.Exp)
+			return tokenClaims{}, fmt.Errorf("%w: it expires at %v", errNoJWT, *raw.Exp)
 		}
 		claims.Until = time.Unix(int64(math.Floor(*raw.Exp)), 0)
 	}
@@ -84,7 +84,7 @@ func (a *audiences) UnmarshalJSON(text []byte) error {
 
 // refuse returns what is wrong with a token by its own claims, so that the API
 // server need not be asked.
-func (r *Reviewer) refuse(c Claims) error {
+func (r *Reviewer) refuse(c tokenClaims) error {
 	switch {
 	case !c.Until.IsZero() && !r.now().Before(c.Until):
 		return fmt.Errorf("%w: it has expired", ErrToken)

@@ -129,7 +129,7 @@ func (r *Reviewer) Identify(ctx context.Context, from netip.Addr, token string) 
 	if token == "" {
 		return Agent{}, fmt.Errorf("%w: none was shown", ErrToken)
 	}
-	claims, err := ParseClaims(token)
+	claims, err := parseClaims(token)
 	if err != nil {
 		return Agent{}, fmt.Errorf("%w: %w", ErrToken, err)
 	}
@@ -149,7 +149,7 @@ func (r *Reviewer) Identify(ctx context.Context, from netip.Addr, token string) 
 }
 
 // ask has the token reviewed when it is its turn, unless it has been meanwhile.
-func (r *Reviewer) ask(ctx context.Context, caller *caller, id digest, claims Claims, token string) (Agent, error) {
+func (r *Reviewer) ask(ctx context.Context, caller *caller, id digest, claims tokenClaims, token string) (Agent, error) {
 	places := r.unknown
 	known := r.memory.knows(id)
 	if known {
@@ -191,7 +191,7 @@ func (r *Reviewer) ask(ctx context.Context, caller *caller, id digest, claims Cl
 	return agent, nil
 }
 
-func (r *Reviewer) review(ctx context.Context, claims Claims, token string) (Agent, error) {
+func (r *Reviewer) review(ctx context.Context, claims tokenClaims, token string) (Agent, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	review, err := r.config.Reviews.Create(ctx, &authenticationv1.TokenReview{
@@ -203,7 +203,7 @@ func (r *Reviewer) review(ctx context.Context, claims Claims, token string) (Age
 	return r.judge(claims, &review.Status)
 }
 
-func (r *Reviewer) judge(claims Claims, s *authenticationv1.TokenReviewStatus) (Agent, error) {
+func (r *Reviewer) judge(claims tokenClaims, s *authenticationv1.TokenReviewStatus) (Agent, error) {
 	switch nodes := s.User.Extra[nodeClaim]; {
 	case !s.Authenticated && s.Error != "":
 		return Agent{}, fmt.Errorf("%w: %s", ErrToken, s.Error)

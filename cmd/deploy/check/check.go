@@ -81,10 +81,8 @@ type Config struct {
 	// Certificates asks the servers when the certificates that they use end, by
 	// server and use. The operator of test beds, where it is installed, is one of them.
 	Certificates func(ctx context.Context, testbeds bool) (map[string]time.Time, error)
-	// Cgroup asks a node's agent which version of control groups it sees. At most
-	// AskedNodes are asked, default 20, for each takes a connection.
-	Cgroup     func(ctx context.Context, node string) (string, error)
-	AskedNodes int
+	// Cgroup asks a node's agent which version of control groups it sees.
+	Cgroup func(ctx context.Context, node string) (string, error)
 	// Testbeds asks the operator of test beds, where it is installed, for its Testbeds.
 	Testbeds func(context.Context) ([]Testbed, error)
 	// Probe, unless nil, tries a pod.
@@ -109,17 +107,15 @@ const (
 	RoomAge = time.Minute
 )
 
-const defaultAsked = 20
+// mostAsked is how many nodes are asked at most, because each takes a connection.
+const mostAsked = 20
 
 // Run runs all checks. It returns a *field.Error for an invalid Config.
 func Run(ctx context.Context, c Config) (Report, error) {
 	if c.Cluster == nil {
 		return Report{}, &field.Error{Package: "deploy", Field: "Cluster", Value: nil, Err: fmt.Errorf("%w: must be given", deploy.ErrInvalid)}
 	}
-	if c.AskedNodes < 0 {
-		return Report{}, &field.Error{Package: "deploy", Field: "AskedNodes", Value: c.AskedNodes, Err: fmt.Errorf("%w: must not be negative", deploy.ErrInvalid)}
-	}
-	c.AskedNodes, c.Kubectl = cmp.Or(c.AskedNodes, defaultAsked), cmp.Or(c.Kubectl, "kubectl")
+	c.Kubectl = cmp.Or(c.Kubectl, "kubectl")
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -303,7 +299,7 @@ func (c Config) kernels(ctx context.Context, nodes []string, err error, signals 
 	without := len(r.Details)
 	versions := map[string]int{}
 	if c.Cgroup != nil {
-		for _, node := range nodes[:min(len(nodes), c.AskedNodes)] {
+		for _, node := range nodes[:min(len(nodes), mostAsked)] {
 			version, err := c.Cgroup(ctx, node)
 			if err != nil {
 				version = "unknown"
@@ -316,7 +312,7 @@ func (c Config) kernels(ctx context.Context, nodes []string, err error, signals 
 	for _, version := range slices.Sorted(maps.Keys(versions)) {
 		text = append(text, fmt.Sprintf("control groups %s on %d", version, versions[version]))
 	}
-	if left := len(nodes) - c.AskedNodes; left > 0 && c.Cgroup != nil {
+	if left := len(nodes) - mostAsked; left > 0 && c.Cgroup != nil {
 		text = append(text, fmt.Sprintf("%d not asked", left))
 	}
 	if without > 0 {

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/agent/recording/recordingtest"
+	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
@@ -54,7 +54,6 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--energy-zones", "psys"}, command.ExitUsage, "--energy-zones: needs --energy"},
 		{[]string{"--energy-pods", "2s"}, command.ExitUsage, "--energy-pods: needs --energy"},
 		{[]string{"--energy-idle", "even"}, command.ExitUsage, "--energy-idle: needs --energy"},
-		{[]string{"--energy-split", "ratio"}, command.ExitUsage, "--energy-split: needs --energy"},
 		{[]string{"--energy-redfish-url", "https://bmc/Power"}, command.ExitUsage, "--energy-redfish-url: needs --energy"},
 		{[]string{"--energy", "auto", "--energy-redfish-token-file", none}, command.ExitUsage, "--energy-redfish-token-file: needs --energy-redfish-url"},
 		{[]string{"--energy", "redfish"}, command.ExitUsage, "--energy-redfish-url"},
@@ -65,7 +64,6 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--energy", "model", "--energy-model", "idle=120,max=40"}, command.ExitUsage, "--energy-model: Idle = 120"},
 		{[]string{"--energy", "model", "--energy-model", "idle=40,max=120", "--energy-pods", "10ms"}, command.ExitUsage, "--energy-pods: Energy.Pods = 10ms"},
 		{[]string{"--energy-idle", "odd"}, command.ExitUsage, "--energy-idle: Idle = odd"},
-		{[]string{"--energy-split", "odd"}, command.ExitUsage, "--energy-split: Dynamic = odd"},
 		{[]string{"--energy-zones", "core"}, command.ExitUsage, "--energy-zones: Zones = core"},
 		{[]string{"--energy", "powercap", "--sys-root", none}, command.ExitFailure, "--energy powercap"},
 		{[]string{"--energy", "shared", "--energy-shared", none}, command.ExitFailure, "--energy shared"},
@@ -341,7 +339,7 @@ func TestAgentProcessExplainsItself(t *testing.T) {
 		t.Errorf("limits in the metrics:\n%s", body)
 	}
 	p.stop(syscall.SIGTERM)
-	recordingtest.Replays(t, dir)
+	replays(t, dir)
 }
 
 // patience bounds each wait; it is no expected duration.
@@ -353,5 +351,29 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("timed out waiting for %s", what)
 		}
+	}
+}
+
+// replays fails the test if a report of the recording differs from what is reported when it is
+// replayed, or if there is none.
+func replays(t *testing.T, path string) {
+	t.Helper()
+	reader, err := recording.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	reports := 0
+	for pair, err := range recording.Replay(reader, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !pair.Identical() {
+			t.Fatalf("replayed at %v: got a different report", pair.At())
+		}
+		reports++
+	}
+	if reports == 0 {
+		t.Fatal("no report in the recording")
 	}
 }

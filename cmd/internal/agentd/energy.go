@@ -20,19 +20,18 @@ import (
 // energyFlags are the flags of what the machine takes in joules.
 type energyFlags struct {
 	flags.Energy
-	idle, split string
-	redfish     source.RedfishConfig
-	pods        time.Duration
-	limit       float64      // W
-	channel     bool         // --channels has power
-	rules       energy.Split // of idle and split
+	idle    string
+	redfish source.RedfishConfig
+	pods    time.Duration
+	limit   float64      // W
+	channel bool         // --channels has power
+	rules   energy.Split // of idle
 }
 
 func (e *energyFlags) bind(f *pflag.FlagSet) {
 	e.Bind(f, "off", "what measures the machine's energy: off, auto (the best of what is there), powercap, shared, hwmon, redfish or model",
 		flags.EnergyOff, source.Auto, source.NamePowercap, source.NameShared, source.NameHwmon, source.NameRedfish, source.NameModel)
 	f.StringVar(&e.idle, "energy-idle", "none", "which pods are charged the power without load: none, even or usage")
-	f.StringVar(&e.split, "energy-split", "model", "how the power due to load is separated: model (by the curve learnt) or ratio (of the busy cores)")
 	f.DurationVar(&e.pods, "energy-pods", node.DefaultEnergyPods, "how often energy is divided among the pods, at least 1s")
 	f.StringVar(&e.redfish.URL, "energy-redfish-url", "", "https URL of the Power resource of a management controller; --energy redfish needs it")
 	f.StringVar(&e.redfish.TokenFile, "energy-redfish-token-file", "", "file with the token of a session there, read at each request; --energy redfish needs it")
@@ -68,12 +67,11 @@ func (e *energyFlags) parse(channels *string, sysRoot string) error {
 func (e *energyFlags) off() bool { return e.Config.Source == flags.EnergyOff }
 
 func (e *energyFlags) parseRules() error {
-	e.rules = energy.Split{Idle: energy.IdlePolicy(e.idle), Dynamic: energy.DynamicRule(e.split)}
-	err := e.rules.Validate()
-	if bad := field.By(err, "energy"); bad != nil {
-		return fmt.Errorf("--%s: %w", map[string]string{"Idle": "energy-idle", "Dynamic": "energy-split"}[bad.Field], err)
+	e.rules = energy.Split{Idle: energy.IdlePolicy(e.idle)}
+	if err := e.rules.Validate(); err != nil {
+		return fmt.Errorf("--energy-idle: %w", err)
 	}
-	return err
+	return nil
 }
 
 // open opens the source. What it begins ends with ctx.

@@ -82,8 +82,6 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.IntVar(&f.config.Nodes, "nodes", c.Nodes, "simulated nodes")
 	set.IntVar(&f.config.Cores, "cores", c.Cores, "cores of a simulated node")
 	set.Float64Var(&f.config.Rate, "rate", 0, "Poisson arrivals per virtual second; 0 submits the batch at once")
-	set.Float64Var(&f.config.Burst, "burst", 0, "arrivals per virtual second from --burst-after on; 0 for --rate throughout")
-	set.Float64Var(&f.config.BurstAfter, "burst-after", 0, "virtual seconds after which --burst is the rate; 0 for from the start on")
 	set.Uint64Var(&f.config.Seed, "seed", 1, "seed of the batch and the simulated nodes")
 	set.Float64Var(&f.config.TimeScale, "time-scale", c.TimeScale, "virtual seconds in a second, for nodes and pods; the control plane's own delays grow with it, and other than 1 leaves this machine out")
 	set.BoolVar(&f.realNode, "real-node", false, "let this machine join as a node")
@@ -153,7 +151,7 @@ func flagged(err error) error {
 var flagOf = map[string]string{
 	"Nodes": "nodes", "Cores": "cores", "TimeScale": "time-scale", "Profiles": "profiles",
 	"Pods": "pods", "CPUSeconds": "cpu-seconds",
-	"Rate": "rate", "Burst": "burst", "BurstAfter": "burst-after",
+	"Rate": "rate",
 }
 
 func (f *flags) write(out io.Writer, r demo.Result) error {

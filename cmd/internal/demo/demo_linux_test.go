@@ -232,7 +232,6 @@ func TestDemoRefuses(t *testing.T) {
 		{"records in a table", []string{"--records"}, command.ExitUsage, "--output table: want json"},
 		{"unknown output", []string{"--output=xml"}, command.ExitUsage, "--output xml: want table or json"},
 		{"no time", []string{"--time-scale=0"}, command.ExitUsage, "--time-scale 0"},
-		{"a burst of nothing", []string{"--burst=17"}, command.ExitUsage, "--burst 17: "},
 		{"a rate below 0", []string{"--rate=-1"}, command.ExitUsage, "--rate -1: "},
 		{"unknown profile", []string{"--profiles=other"}, command.ExitUsage, "--profiles other"},
 		{"busy port", []string{"--web=127.0.0.1:" + port}, command.ExitFailure, "address already in use"},

@@ -19,28 +19,30 @@ import (
 type debugSource struct {
 	// URL is the base of the program's debug address, if this machine reaches it by
 	// itself. Without it the API server that Kubeconfig and Context lead to, as kubectl's
-	// do, forwards to Port on the loopback of a pod in Namespace. If no kubeconfig leads
-	// to one, Port on this machine's loopback is asked.
+	// do, forwards to port on the loopback of a pod in namespace. If no kubeconfig leads
+	// to one, port on this machine's loopback is asked.
 	URL                 string
 	Kubeconfig, Context string
 	namespace           string
-	Port                int
+	port                int
 	// Timeout bounds one question.
 	Timeout time.Duration
 
 	program string // as the flags call it
 }
 
+// debugPorts are the ports of the programs' debug addresses, as the chart sets them.
+var debugPorts = map[string]int{"scheduler": 9694, "aggregator": 9693, "agent": 9691}
+
 // bind adds the fields to flags: --PROGRAM is the URL. The port is that of the
 // debug address, here and in the pod.
-func (s *debugSource) bind(f *pflag.FlagSet, program, namespace string, port int) {
-	s.program = program
-	f.StringVar(&s.URL, program, "", "URL of the "+program+"'s debug address, such as "+loopback(port)+", instead of a pod; the default only if no kubeconfig leads to a cluster")
+func (s *debugSource) bind(f *pflag.FlagSet, program, namespace string) {
+	s.program, s.port = program, debugPorts[program]
+	f.StringVar(&s.URL, program, "", "URL of the "+program+"'s debug address, such as "+loopback(s.port)+", instead of a pod; the default only if no kubeconfig leads to a cluster")
 	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's), which forwards to the pod; that needs the right to create pods/portforward")
 	f.StringVar(&s.Context, "context", "", "the kubeconfig's context, if not its current one")
 	f.DurationVar(&s.Timeout, "timeout", 5*time.Second, "time that an answer may take")
 	f.StringVar(&s.namespace, program+"-namespace", namespace, "namespace of the "+program+"'s pod")
-	f.IntVar(&s.Port, program+"-port", port, "port of the debug address in the pod")
 }
 
 // loopback is the URL of a port of this machine.
@@ -64,7 +66,7 @@ func (s *debugSource) connect(find podforward.Finder) (*debugClient, error) {
 	}
 	target, err := podforward.Cluster(s.Kubeconfig, s.Context)
 	if errors.Is(err, podforward.ErrNoKubeconfig) && !named {
-		c, err := s.direct(loopback(s.Port))
+		c, err := s.direct(loopback(s.port))
 		if err == nil {
 			c.guessed = true
 		}
@@ -73,7 +75,7 @@ func (s *debugSource) connect(find podforward.Finder) (*debugClient, error) {
 	if err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	c, err := podforward.NewClient(podforward.Config{Cluster: target.Config, Namespace: s.namespace, Port: s.Port, Find: find}, s.Timeout)
+	c, err := podforward.NewClient(podforward.Config{Cluster: target.Config, Namespace: s.namespace, Port: s.port, Find: find}, s.Timeout)
 	if bad := field.By(err, "podforward"); bad != nil {
 		return nil, command.Usage(fmt.Errorf("--%s-%s: %w", s.program, strings.ToLower(bad.Field), err))
 	}

@@ -16,7 +16,6 @@ import (
 // modelOptions are the flags of spazio model.
 type modelOptions struct {
 	source  debugSource
-	pod     string
 	display display
 }
 
@@ -34,8 +33,7 @@ func newModelCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	o.source.bind(f, "aggregator", "spazio-system", 9693)
-	f.StringVar(&o.pod, "aggregator-pod", "", "the aggregator's pod (default: any of its replicas)")
+	o.source.bind(f, "aggregator", "spazio-system")
 	o.display.flags(f)
 	return c
 }
@@ -44,11 +42,7 @@ func (o *modelOptions) run(ctx context.Context, in io.Reader, out, errs io.Write
 	if err := o.display.validate(); err != nil {
 		return command.Usage(err)
 	}
-	find := podforward.Selected("app.kubernetes.io/name=spazio-aggregator", "")
-	if o.pod != "" {
-		find = podforward.Named(o.pod)
-	}
-	aggregator, err := o.source.connect(find)
+	aggregator, err := o.source.connect(podforward.Selected("app.kubernetes.io/name=spazio-aggregator", ""))
 	if err != nil {
 		return err
 	}

@@ -6,21 +6,13 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 )
 
-// scheduler are the flags that say which scheduler is asked: the leading one
-// unless a pod is named.
-type scheduler struct {
-	debugSource
-	pod string
-}
+// scheduler are the flags that say how the leading scheduler is reached.
+type scheduler struct{ debugSource }
 
 func (s *scheduler) flags(f *pflag.FlagSet) {
-	s.bind(f, "scheduler", "spazio-system", 9694)
-	f.StringVar(&s.pod, "scheduler-pod", "", "the scheduler's pod (default: the leader)")
+	s.bind(f, "scheduler", "spazio-system")
 }
 
 func (s *scheduler) open() (*debugClient, error) {
-	if s.pod != "" {
-		return s.connect(podforward.Named(s.pod))
-	}
 	return s.connect(podforward.Leader("spazio-scheduler"))
 }

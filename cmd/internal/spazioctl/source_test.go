@@ -14,6 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 )
 
 // The commands in the README query the cluster of kubectl's current context.
@@ -114,14 +115,15 @@ func TestErrorsNameTheCluster(t *testing.T) {
 		"no permission":     {transporttest.Kubeconfig(t, serveOn(t, mux), ""), "top", command.ExitFailure, []string{`context "c" (http://`, "no leases for you", "create pods/portforward in namespace spazio-system"}},
 		"nothing installed": {transporttest.Kubeconfig(t, serveOn(t, http.NewServeMux()), ""), "web", command.ExitFailure, []string{`context "c"`, "spazio check", "--scheduler-namespace"}},
 		"no API server":     {transporttest.Unreachable(t), "explain cart", command.ExitFailure, []string{`context "c" (http://127.0.0.1:1)`, "refused", "--context"}},
-		"no kubeconfig":     {none, "model --aggregator-port=1", command.ExitFailure, []string{"127.0.0.1:1", "refused", "KUBECONFIG=" + none}},
+		"no kubeconfig":     {none, "model", command.ExitFailure, []string{"127.0.0.1:1", "refused", "KUBECONFIG=" + none}},
 		"none for a node":   {none, "why worker-1", command.ExitUsage, []string{"--kubeconfig"}},
-		"this machine":      {transporttest.Unreachable(t), "why --agent-port=1", command.ExitFailure, []string{"127.0.0.1:1", "refused"}},
+		"this machine":      {transporttest.Unreachable(t), "why", command.ExitFailure, []string{"127.0.0.1:1", "refused"}},
 		"both":              {none, "top --scheduler=http://127.0.0.1:1 --context=c", command.ExitUsage, []string{"--scheduler", "--context"}},
 		"two targets":       {none, "why worker-1 --agent=http://127.0.0.1:1", command.ExitUsage, []string{"--agent", "NODE"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", test.kubeconfig)
+			spazioctl.CloseDebugPorts(t)
 			code, out, errs := run(t.Context(), strings.Fields(test.command)...)
 			if code != test.code || out != "" || strings.Count(errs, "\n") != 1 {
 				t.Errorf("got exit code %d, stdout %q, stderr %q; want %d and one line", code, out, errs, test.code)

@@ -350,10 +350,9 @@ func TestThroughTheAPIServer(t *testing.T) {
 		fmt.Fprintln(w, "worker-1 has room for 7.2 pods", r.FormValue("format"))
 	})
 	podforwardtest.Forward(t, mux, "system", "scheduler-b", 9694, strings.TrimPrefix(scheduler, "http://"))
-	podforwardtest.Forward(t, mux, "system", "chosen", 1234, strings.TrimPrefix(scheduler, "http://"))
+	podforwardtest.Forward(t, mux, "closed", "scheduler-c", 1, "")
 	podforwardtest.Forward(t, mux, "agents", "agent-2", 9691, strings.TrimPrefix(serveOn(t, why), "http://"))
 	podforwardtest.Forward(t, mux, "system", "aggregator-b", 9693, strings.TrimPrefix(aggregator(t, local("a", "cpu,memory", 0, 2)), "http://"))
-	podforwardtest.Forward(t, mux, "system", "aggregator-c", 9793, strings.TrimPrefix(aggregator(t), "http://"))
 	ready := corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
 	mux.HandleFunc("GET /api/v1/namespaces/system/pods", func(w http.ResponseWriter, r *http.Request) {
 		pods := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
@@ -384,6 +383,8 @@ func TestThroughTheAPIServer(t *testing.T) {
 		}
 	})
 	led(t, mux, "system", func() string { return "scheduler-b_0b3f6f0e-4f4e-4f0e-9d8c-000000000000" })
+	led(t, mux, "closed", func() string { return "scheduler-c" })
+	led(t, mux, "forbidden", func() string { return "others" })
 	where := []string{"--kubeconfig", transporttest.Kubeconfig(t, serveOn(t, mux), "shop")}
 	system, agents := "--scheduler-namespace=system", "--agent-namespace=agents"
 	for name, test := range map[string]struct {
@@ -391,16 +392,15 @@ func TestThroughTheAPIServer(t *testing.T) {
 		want string
 	}{
 		"the leader":         {[]string{"top", system}, "worker-10"},
-		"a pod":              {[]string{"explain", "shop/cart", system, "--scheduler-pod=chosen", "--scheduler-port=1234"}, "waiting"},
+		"a pod":              {[]string{"explain", "shop/cart", system}, "waiting"},
 		"no lease":           {[]string{"top", "--scheduler-namespace=other"}, "find the leader"},
 		"no such pod":        {[]string{"explain", "shop/other", system}, "404"},
-		"no such port":       {[]string{"top", system, "--scheduler-port=1"}, "ask port 1 in namespace system"},
-		"no permission":      {[]string{"top", system, "--scheduler-pod=others"}, "forward port 9694 of pod others"},
+		"no such port":       {[]string{"top", "--scheduler-namespace=closed"}, "ask port 9694 in namespace closed"},
+		"no permission":      {[]string{"top", "--scheduler-namespace=forbidden"}, "forward port 9694 of pod others"},
 		"an agent":           {[]string{"why", "worker-1", agents}, "has room for 7.2 pods text"},
 		"in JSON":            {[]string{"why", "worker-1", agents, "-o", "json"}, "has room for 7.2 pods json"},
 		"no agent":           {[]string{"why", "worker-2", agents}, "no pod runs there"},
 		"a ready aggregator": {[]string{"model", "--aggregator-namespace=system"}, "schema cpu,memory"},
-		"an aggregator":      {[]string{"model", "--aggregator-namespace=system", "--aggregator-pod=aggregator-c", "--aggregator-port=9793"}, "no model yet"},
 		"no aggregator":      {[]string{"model", "--aggregator-namespace=agents"}, "no pod runs there"},
 		"no node":            {[]string{"why", agents}, "NODE is missing"},
 	} {

@@ -36,7 +36,7 @@ func newWhyCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args) },
 	}
 	f := c.Flags()
-	o.source.bind(f, "agent", "spazio-agent", 9691)
+	o.source.bind(f, "agent", "spazio-agent")
 	f.StringVarP(&o.output, "output", "o", "text", "text or json")
 	return c
 }
@@ -56,7 +56,7 @@ func (o *whyOptions) run(ctx context.Context, out io.Writer, nodes []string) err
 	case len(nodes) == 1 && o.source.URL != "":
 		return command.Usage(fmt.Errorf("--agent: %w", errTwoWays))
 	case len(nodes) == 0 && o.source.URL == "":
-		o.source.URL = loopback(o.source.Port)
+		o.source.URL = loopback(o.source.port)
 	}
 	agent, err := o.source.connect(podforward.Selected("app.kubernetes.io/name=spazio-agent", strings.Join(nodes, "")))
 	if err != nil {

@@ -55,8 +55,8 @@ type Config struct {
 	WriteRate float64
 	// Store configures how workloads are learned.
 	Store profiler.Config
-	// Controller configures what is written besides profiles. Its VPAName, Resize, ExportLiqo and
-	// LeaseDuration count; the rest is the service's own.
+	// Controller configures what is written besides profiles. Its VPAName, Resize and ExportLiqo
+	// count; the rest is the service's own.
 	Controller controller.Config
 	// Prometheus has an Address if history is to be queried.
 	Prometheus history.Config

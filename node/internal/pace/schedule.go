@@ -11,17 +11,17 @@ import "time"
 // apart than 1.2 periods, nor closer than .8.
 var phases = [...]float64{0, .2, .4, .6, .8, .9, .7, .5, .3, .1}
 
-// Schedule determines when samples are due, counted from the start: once a period in the
+// schedule determines when samples are due, counted from the start: once a period in the
 // mean, at phases that vary. Period must be positive. It is not safe for
 // concurrent use.
-type Schedule struct {
+type schedule struct {
 	Period time.Duration
 	n      int
 }
 
 // Next returns the time from elapsed until the next tick. Ticks that are due
 // before it are lost.
-func (s *Schedule) Next(elapsed time.Duration) time.Duration {
+func (s *schedule) Next(elapsed time.Duration) time.Duration {
 	s.n = max(s.n+1, int(elapsed/s.Period))
 	for s.due() <= elapsed {
 		s.n++
@@ -29,7 +29,7 @@ func (s *Schedule) Next(elapsed time.Duration) time.Duration {
 	return s.due() - elapsed
 }
 
-func (s *Schedule) due() time.Duration {
+func (s *schedule) due() time.Duration {
 	phase := phases[s.n%len(phases)]
 	return time.Duration(s.n)*s.Period + time.Duration(phase*float64(s.Period))
 }

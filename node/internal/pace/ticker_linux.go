@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ticker ticks as Schedule determines, by a timer of the kernel's. Ahead of a timer of
+// Ticker ticks as a schedule determines, by a timer of the kernel's. Ahead of a timer of
 // Go's the runtime wakes its monitor thread, which spins until the poller, whose
 // clock counts in milliseconds, has woken, too: at 10 Hz that is half of what an
 // idle agent takes. A descriptor wakes the poller alone.
@@ -19,7 +19,7 @@ type Ticker struct {
 	file    *os.File
 	conn    syscall.RawConn
 	started time.Time
-	due     Schedule
+	due     schedule
 }
 
 // NewTicker returns a ticker that has started; the caller must Stop it.
@@ -28,7 +28,7 @@ func NewTicker(period time.Duration) (*Ticker, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("timerfd_create", err)
 	}
-	t := &Ticker{started: time.Now(), due: Schedule{Period: period}}
+	t := &Ticker{started: time.Now(), due: schedule{Period: period}}
 	if errno := arm(uintptr(fd), t.due.Next(0)); errno != 0 {
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("timerfd_settime", errno)

@@ -4,17 +4,17 @@ package pace
 
 import "time"
 
-// Ticker ticks as Schedule determines.
+// Ticker ticks as a schedule determines.
 type Ticker struct {
 	started time.Time
-	due     Schedule
+	due     schedule
 	end     chan struct{}
 	ended   chan struct{}
 }
 
 // NewTicker returns a ticker that has started; the caller must Stop it.
 func NewTicker(period time.Duration) (*Ticker, error) {
-	return &Ticker{started: time.Now(), due: Schedule{Period: period}, end: make(chan struct{}), ended: make(chan struct{})}, nil
+	return &Ticker{started: time.Now(), due: schedule{Period: period}, end: make(chan struct{}), ended: make(chan struct{})}, nil
 }
 
 // Run calls tick at each tick until Stop. While tick takes its time one tick waits and

@@ -164,14 +164,12 @@ func (c *Controller) Run(ctx context.Context) error {
 // lead stands by until it has the lease and then writes, until it loses it.
 func (c *Controller) lead(ctx context.Context) error {
 	off, grace := metricsserver.Options{BindAddress: "0"}, time.Second
-	renew, retry := c.config.LeaseDuration*2/3, c.config.LeaseDuration*2/15
 	m, err := manager.New(c.config.REST, manager.Options{
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(), nil },
 		Scheme:         c.scheme, Logger: logr.FromSlogHandler(c.logger.Handler()),
 		Metrics: off, HealthProbeBindAddress: "0", GracefulShutdownTimeout: &grace,
 		LeaderElection: true, LeaderElectionID: LeaseName, LeaderElectionNamespace: c.leaseNamespace(),
 		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &c.config.LeaseDuration, RenewDeadline: &renew, RetryPeriod: &retry,
 	})
 	if err != nil {
 		return err
@@ -253,9 +251,6 @@ type Config struct {
 	// WriteRate bounds the writes a second, default 10. Four seconds' worth may come
 	// at once.
 	WriteRate float64
-	// LeaseDuration is after what time a leader that is silent is replaced, default
-	// 15 s.
-	LeaseDuration time.Duration
 	// History, if set, is asked about workloads that nothing is known of.
 	History History
 	// Services, if set, is asked before each step of the Store's continuous profiler who
@@ -287,8 +282,6 @@ func (c Config) validate() error {
 		return refuse("REST", nil)
 	case !(c.WriteRate >= 0) || c.WriteRate > 1e6:
 		return refuse("WriteRate", c.WriteRate)
-	case c.LeaseDuration < 0 || c.LeaseDuration > 0 && c.LeaseDuration < time.Second:
-		return refuse("LeaseDuration", c.LeaseDuration)
 	}
 	return nil
 }
@@ -306,7 +299,6 @@ func (c Config) features() (all []Feature) {
 
 func (c Config) withDefaults() Config {
 	c.WriteRate = cmp.Or(c.WriteRate, 10)
-	c.LeaseDuration = cmp.Or(c.LeaseDuration, 15*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

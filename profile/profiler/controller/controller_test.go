@@ -640,7 +640,7 @@ func TestConfigIsChecked(t *testing.T) {
 	good := controller.Config{Store: store, REST: newAPIServer(t).config()}
 	for name, spoil := range map[string]func(*controller.Config){
 		"Store": func(c *controller.Config) { c.Store = nil }, "REST": func(c *controller.Config) { c.REST = nil },
-		"WriteRate": func(c *controller.Config) { c.WriteRate = -1 }, "LeaseDuration": func(c *controller.Config) { c.LeaseDuration = time.Millisecond },
+		"WriteRate": func(c *controller.Config) { c.WriteRate = -1 },
 	} {
 		c := good
 		spoil(&c)

@@ -35,13 +35,13 @@ type Config struct {
 	REST *rest.Config
 	// Node is the name of the node. It is needed.
 	Node string
-	// MinBackoff and MaxBackoff bound the pause ahead of another try, which doubles
-	// from one to the next and is drawn from its upper half; zero means 1 s and
-	// 30 s.
-	MinBackoff, MaxBackoff time.Duration
 	// Logger logs, once each, an API server that is lost or back; nil means
 	// slog.Default.
 	Logger *slog.Logger
+
+	// minBackoff and maxBackoff bound the pause ahead of another try, which doubles
+	// from one to the next and is drawn from its upper half.
+	minBackoff, maxBackoff time.Duration
 }
 
 // Defaults of Config, longer than those of a socket's: every node of a cluster
@@ -62,13 +62,13 @@ func (c Config) validate() error {
 	if reasons := validation.IsDNS1123Subdomain(c.Node); len(reasons) > 0 {
 		return telemetry.NewFieldError("Node", c.Node, reasons[0])
 	}
-	return c.follow().Validate()
+	return nil
 }
 
 // follow is the part of c that other sources have, too.
 func (c Config) follow() follow.Config {
 	return follow.Config{
-		MinBackoff: cmp.Or(c.MinBackoff, defaultMinBackoff), MaxBackoff: cmp.Or(c.MaxBackoff, defaultMaxBackoff), Logger: c.Logger,
+		MinBackoff: cmp.Or(c.minBackoff, defaultMinBackoff), MaxBackoff: cmp.Or(c.maxBackoff, defaultMaxBackoff), Logger: c.Logger,
 	}
 }
 

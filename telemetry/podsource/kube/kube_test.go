@@ -31,8 +31,8 @@ func run(t *testing.T, a *apiserver, logger *slog.Logger) *sourcetest.Recorder {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	source, err := kube.New(kube.Config{
-		REST: a.config(), Node: node, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond, Logger: logger,
-	})
+		REST: a.config(), Node: node, Logger: logger,
+	}.WithBackoff(time.Millisecond, 20*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,10 +265,8 @@ func TestStorm(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	ok := &rest.Config{Host: "http://127.0.0.1:1"}
 	for field, c := range map[string]kube.Config{
-		"REST":       {Node: "n"},
-		"Node":       {REST: ok, Node: "a,b=c"},
-		"MinBackoff": {REST: ok, Node: "n", MinBackoff: -1},
-		"MaxBackoff": {REST: ok, Node: "n", MinBackoff: time.Hour},
+		"REST": {Node: "n"},
+		"Node": {REST: ok, Node: "a,b=c"},
 	} {
 		_, err := kube.New(c)
 		var wrong *telemetry.FieldError

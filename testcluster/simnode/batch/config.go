@@ -34,10 +34,6 @@ type Config struct {
 	// Rate is the mean of Poisson arrivals per virtual second; 0 submits all
 	// pods at once.
 	Rate float64 `json:"rate"`
-	// Burst is the mean of the arrivals from BurstAfter on, in virtual seconds from the
-	// first moment; 0 is Rate throughout.
-	Burst      float64 `json:"burst,omitempty"`
-	BurstAfter float64 `json:"burstAfter,omitempty"`
 	// Seed selects works, arrivals and start-up latencies.
 	Seed uint64 `json:"seed"`
 }
@@ -74,10 +70,6 @@ func (c Config) Validate() error {
 		return invalid("RequestCPU", c.RequestCPU, fmt.Sprintf("cores, at most %d", maxRequest))
 	case !finite(c.Rate):
 		return invalid("Rate", c.Rate, "pods a second, 0 for all at once")
-	case !finite(c.Burst) || c.Burst > 0 && c.Rate == 0:
-		return invalid("Burst", c.Burst, "pods a second after a Rate, 0 for that throughout")
-	case !finite(c.BurstAfter) || c.BurstAfter > maxSeconds || c.BurstAfter > 0 && c.Burst == 0:
-		return invalid("BurstAfter", c.BurstAfter, fmt.Sprintf("seconds before a Burst, at most %g", maxSeconds))
 	}
 	return nil
 }
@@ -95,9 +87,6 @@ func (c Config) String() string {
 	arrival := "at once"
 	if c.Rate > 0 {
 		arrival = fmt.Sprintf("%g a second", c.Rate)
-	}
-	if c.Burst > 0 {
-		arrival += fmt.Sprintf(", %g from %g s on", c.Burst, c.BurstAfter)
 	}
 	return fmt.Sprintf("%d pods of %g CPU-seconds (%s), %s", c.Pods, c.CPUSeconds, c.Distribution, arrival)
 }

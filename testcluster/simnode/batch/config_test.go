@@ -16,7 +16,6 @@ func TestConfigString(t *testing.T) {
 	}{
 		{batch.Config{}, "300 pods of 5 CPU-seconds (equal), at once"},
 		{batch.Config{Pods: 2, Distribution: batch.Exponential, Rate: 8}, "2 pods of 5 CPU-seconds (exponential), 8 a second"},
-		{batch.Config{Rate: 4, Burst: 17, BurstAfter: 60}, "300 pods of 5 CPU-seconds (equal), 4 a second, 17 from 60 s on"},
 	}
 	for _, test := range tests {
 		if got := test.config.String(); got != test.want {
@@ -39,10 +38,6 @@ func TestConfigValidate(t *testing.T) {
 		{"Distribution", batch.Config{Distribution: "normal"}},
 		{"Memory", batch.Config{Memory: math.NaN()}},
 		{"Rate", batch.Config{Rate: math.Inf(1)}},
-		{"Burst", batch.Config{Burst: 17}},
-		{"Burst", batch.Config{Rate: 4, Burst: math.NaN()}},
-		{"BurstAfter", batch.Config{Rate: 4, Burst: 17, BurstAfter: -1}},
-		{"BurstAfter", batch.Config{Rate: 4, BurstAfter: 60}},
 		{"RequestCPU", batch.Config{RequestCPU: -1}},
 	}
 	for _, test := range tests {

@@ -37,7 +37,7 @@ func Plan(c Config) ([]Task, error) {
 	var arrival time.Duration
 	for i := range tasks {
 		if c.Rate > 0 {
-			arrival += c.gap(arrival, arrivals.ExpFloat64())
+			arrival += time.Duration(arrivals.ExpFloat64() / c.Rate * float64(time.Second))
 		}
 		seconds := c.CPUSeconds
 		if c.Distribution == Exponential {
@@ -53,22 +53,6 @@ func Plan(c Config) ([]Task, error) {
 		}
 	}
 	return tasks, nil
-}
-
-// gap is the time from one arrival to the next: in it as many are expected as the draw, of a law
-// of mean 1, says.
-func (c *Config) gap(arrival time.Duration, draw float64) time.Duration {
-	at, rate, seconds := arrival.Seconds(), c.Rate, 0.
-	if c.Burst > 0 {
-		if before := c.BurstAfter - at; before > 0 && draw > before*rate {
-			draw -= before * rate
-			at, seconds = c.BurstAfter, before
-		}
-		if at >= c.BurstAfter {
-			rate = c.Burst
-		}
-	}
-	return time.Duration((seconds + draw/rate) * float64(time.Second))
 }
 
 // A pod of no work at all has no slowdown to speak of.

@@ -38,13 +38,13 @@ func (r *rig) waitOrder(testbed string, nodes ...int) {
 
 // A Testbed gets its slots in the order of its nodes' labels, numbers first, each with a placeholder
 // that passes the strictest pod security standard; the slots of a removed node are removed, and so are
-// a deleted Testbed's. No other controller is needed for that.
+// a deleted Testbed's.
 func TestSlotsAppear(t *testing.T) {
 	r := newRig(t, 0)
 	r.restrict()
 	r.joinAs("10", "2", "text")
 	r.schedule(nil)
-	r.control(controller.Options{Controllers: []string{controller.Testbed}}, nil)
+	r.control(controller.Options{}, nil)
 	r.testbed("bed", 2)
 	r.waitCounts("bed", 6, 0, 0)
 	r.waitOrder("bed", 2, 1, 3)

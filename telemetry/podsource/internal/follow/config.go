@@ -6,15 +6,11 @@ package follow
 import (
 	"cmp"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// Config is what the sources over a runtime's socket have in common; the
-// exported configurations, which document it, have the same fields.
+// Config is what the sources have in common; their own configurations document it.
 type Config struct {
 	Endpoint               string
 	Rescan, Poll           time.Duration
@@ -30,25 +26,6 @@ const (
 	defaultMinBackoff = 100 * time.Millisecond
 	defaultMaxBackoff = 5 * time.Second
 )
-
-// Validate returns a *telemetry.FieldError for the first field out of range.
-func (c Config) Validate() error {
-	if c.Endpoint != "" && !filepath.IsAbs(SocketPath(c.Endpoint)) {
-		return telemetry.NewFieldError("Endpoint", c.Endpoint, "neither an absolute path nor unix:// and one")
-	}
-	for _, d := range []struct {
-		field string
-		value time.Duration
-	}{{"Rescan", c.Rescan}, {"Poll", c.Poll}, {"MinBackoff", c.MinBackoff}, {"MaxBackoff", c.MaxBackoff}} {
-		if d.value < 0 {
-			return telemetry.NewFieldError(d.field, d.value, "negative")
-		}
-	}
-	if full := c.WithDefaults(); full.MaxBackoff < full.MinBackoff {
-		return telemetry.NewFieldError("MaxBackoff", full.MaxBackoff, "below MinBackoff")
-	}
-	return nil
-}
 
 // WithDefaults fills in what is zero, except for the endpoint.
 func (c Config) WithDefaults() Config {

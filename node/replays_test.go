@@ -1,6 +1,4 @@
-// Package recordingtest checks that recordings replay bit for bit: a replayed agent reports what it
-// reported originally.
-package recordingtest
+package node_test
 
 import (
 	"testing"
@@ -9,9 +7,9 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 )
 
-// Replays returns the reports of the recording at path, replayed. It fails the test if a report differs
+// replays returns the reports of the recording at path, replayed. It fails the test if a report differs
 // from the recorded one, and if there is none.
-func Replays(t testing.TB, path string) (reports []agent.Report) {
+func replays(t testing.TB, path string) (reports []agent.Report) {
 	t.Helper()
 	reader, err := recording.Open(path)
 	if err != nil {

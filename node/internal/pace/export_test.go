@@ -1,0 +1,5 @@
+package pace
+
+// What tests of the package outside of it look at.
+
+type Schedule = schedule

@@ -1,0 +1,7 @@
+package connection
+
+// WithMaxConnections returns c with another bound of the jobs that one calls than the default.
+func (c Config) WithMaxConnections(n int) Config {
+	c.maxConnections = n
+	return c
+}
