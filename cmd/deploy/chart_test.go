@@ -254,6 +254,60 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string,
 	return value
 }
 
+// Of components that may be left out, those that run are scraped.
+func TestPodMonitors(t *testing.T) {
+	for name, test := range map[string]struct {
+		enabled map[string]bool
+		want    []string
+	}{
+		"defaults": {nil, []string{"spazio-agent", "spazio-aggregator", "spazio-profiler"}},
+		"least":    {map[string]bool{"profiler": false}, []string{"spazio-agent", "spazio-aggregator"}},
+		"all": {map[string]bool{"testbed": true, "descheduler": true},
+			[]string{"spazio-agent", "spazio-aggregator", "spazio-descheduler", "spazio-profiler", "spazio-testbed"}},
+	} {
+		values := nested(true, "monitoring", "enabled")
+		for component, on := range test.enabled {
+			values[component] = map[string]any{"enabled": on}
+		}
+		objects, err := rendered(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, o := range objects {
+			if o.GetKind() == "PodMonitor" {
+				got = append(got, o.GetName())
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Replicas are spread over zones and hosts, neither of which keeps a pod from running.
+func TestSpread(t *testing.T) {
+	objects, err := rendered(map[string]any{"testbed": map[string]any{"enabled": true}, "descheduler": map[string]any{"enabled": true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if o.GetKind() != "Deployment" && o.GetKind() != "StatefulSet" {
+			continue
+		}
+		var keys []string
+		for _, c := range find(t, objects, o.GetKind(), o.GetName(), "spec", "template", "spec", "topologySpreadConstraints").([]any) {
+			if of[string](t, c, "whenUnsatisfiable") == "ScheduleAnyway" && of[string](t, c, "labelSelector", "matchLabels", "app.kubernetes.io/name") == o.GetName() {
+				keys = append(keys, of[string](t, c, "topologyKey"))
+			}
+		}
+		if diff := cmp.Diff([]string{"topology.kubernetes.io/zone", "kubernetes.io/hostname"}, keys); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", o.GetName(), diff)
+		}
+	}
+}
+
 func TestValues(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("a", 64)
 	objects, err := rendered(map[string]any{
