@@ -16,8 +16,11 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // apiServer is one that takes the default scheduler.
@@ -305,6 +308,25 @@ func TestSpread(t *testing.T) {
 		if diff := cmp.Diff([]string{"topology.kubernetes.io/zone", "kubernetes.io/hostname"}, keys); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", o.GetName(), diff)
 		}
+	}
+}
+
+// The descheduler judges room by the scheduler's arguments.
+func TestDeschedulerHasTheSchedulersArguments(t *testing.T) {
+	values := nested(2.5, "scheduler", "args", "minFreePods")
+	values["descheduler"] = map[string]any{"enabled": true}
+	objects, err := rendered(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := find(t, objects, "ConfigMap", "spazio-descheduler", "data", "scheduler-args.yaml").(string)
+	args, err := plugin.DecodeArgs(&runtime.Unknown{Raw: []byte(text)})
+	if want := (plugin.SpazioArgs{MinFreePods: 2.5}); err != nil || args != want {
+		t.Errorf("%+v, %v", args, err)
+	}
+	flags := find(t, objects, "Deployment", "spazio-descheduler", "spec", "template", "spec", "containers", 0, "args").([]any)
+	if !slices.Contains(flags, any("--scheduler-args=/etc/spazio/config/scheduler-args.yaml")) {
+		t.Errorf("%v", flags)
 	}
 }
 
