@@ -50,7 +50,7 @@ func TestStuckPodIsReportedOnce(t *testing.T) {
 		out.Reset()
 		look(klog.NewContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(out, nil))), due.Add(step.after), step.pod, step.decision)
 		age := fmt.Sprint(step.after + 30*time.Second)
-		if logged := strings.Contains(out.String(), "pod=web-a node=n terminatingFor="+age); logged != step.reported {
+		if logged := strings.Contains(out.String(), "pod.name=web-a node=n terminatingFor="+age); logged != step.reported {
 			t.Errorf("step %d: %q", i, out)
 		}
 		event := ""
