@@ -298,7 +298,7 @@ func (h *Hub) configure(args SpazioArgs) error {
 	h.ledger, h.start, h.args = ledger, h.clock(), args
 	h.workloads.start = h.start
 	h.rules = rules{
-		admit:     reserve.Rules{MinFreePods: args.MinFreePods, CPUDemandPerCore: args.CPUDemandPerCore}.WithDefaults(),
+		admit:     args.Rules(),
 		freshness: reserve.Freshness{MaxAge: args.MaxAge.Duration, Grace: args.StartupGrace.Duration, Policy: policy},
 		overdue:   args.OverdueAdmission(),
 		byDemand:  args.Profiles == config.ProfilesOn,

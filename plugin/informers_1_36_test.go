@@ -15,3 +15,6 @@ type (
 
 // queueEntry is what a queue sort plugin compares.
 type queueEntry = fwk.QueuedPodInfo
+
+// queuesGroups reports whether the queue has groups of pods.
+const queuesGroups = false

@@ -18,6 +18,9 @@ type (
 // queueEntry is what a queue sort plugin compares.
 type queueEntry = fwk.QueuedEntityInfo
 
+// queuesGroups reports whether the queue has groups of pods.
+const queuesGroups = true
+
 func (p podFeed) TypedInformer() corev1.PodIndexInformer {
 	return cache.NewTypedSharedIndexInformer[*v1.Pod](p.Informer())
 }

@@ -16,8 +16,11 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // apiServer is a version that takes the default scheduler.
@@ -252,6 +255,79 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string,
 		}
 	}
 	return value
+}
+
+// Of components that may be left out, those that run are scraped.
+func TestPodMonitors(t *testing.T) {
+	for name, test := range map[string]struct {
+		enabled map[string]bool
+		want    []string
+	}{
+		"defaults": {nil, []string{"spazio-agent", "spazio-aggregator", "spazio-profiler"}},
+		"least":    {map[string]bool{"profiler": false}, []string{"spazio-agent", "spazio-aggregator"}},
+		"all": {map[string]bool{"testbed": true, "descheduler": true},
+			[]string{"spazio-agent", "spazio-aggregator", "spazio-descheduler", "spazio-profiler", "spazio-testbed"}},
+	} {
+		values := nested(true, "monitoring", "enabled")
+		for component, on := range test.enabled {
+			values[component] = map[string]any{"enabled": on}
+		}
+		objects, err := rendered(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, o := range objects {
+			if o.GetKind() == "PodMonitor" {
+				got = append(got, o.GetName())
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Replicas are spread over zones and hosts, neither of which keeps a pod from running.
+func TestSpread(t *testing.T) {
+	objects, err := rendered(map[string]any{"testbed": map[string]any{"enabled": true}, "descheduler": map[string]any{"enabled": true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if o.GetKind() != "Deployment" && o.GetKind() != "StatefulSet" {
+			continue
+		}
+		var keys []string
+		for _, c := range find(t, objects, o.GetKind(), o.GetName(), "spec", "template", "spec", "topologySpreadConstraints").([]any) {
+			if of[string](t, c, "whenUnsatisfiable") == "ScheduleAnyway" && of[string](t, c, "labelSelector", "matchLabels", "app.kubernetes.io/name") == o.GetName() {
+				keys = append(keys, of[string](t, c, "topologyKey"))
+			}
+		}
+		if diff := cmp.Diff([]string{"topology.kubernetes.io/zone", "kubernetes.io/hostname"}, keys); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", o.GetName(), diff)
+		}
+	}
+}
+
+// The descheduler judges room by the scheduler's arguments.
+func TestDeschedulerHasTheSchedulersArguments(t *testing.T) {
+	values := nested(2.5, "scheduler", "args", "minFreePods")
+	values["descheduler"] = map[string]any{"enabled": true}
+	objects, err := rendered(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := find(t, objects, "ConfigMap", "spazio-descheduler", "data", "scheduler-args.yaml").(string)
+	args, err := plugin.DecodeArgs(&runtime.Unknown{Raw: []byte(text)})
+	if want := (plugin.SpazioArgs{MinFreePods: 2.5}); err != nil || args != want {
+		t.Errorf("%+v, %v", args, err)
+	}
+	flags := find(t, objects, "Deployment", "spazio-descheduler", "spec", "template", "spec", "containers", 0, "args").([]any)
+	if !slices.Contains(flags, any("--scheduler-args=/etc/spazio/config/scheduler-args.yaml")) {
+		t.Errorf("%v", flags)
+	}
 }
 
 func TestValues(t *testing.T) {

@@ -260,6 +260,11 @@ func (a SpazioArgs) Limits() transport.Limits {
 	return transport.Limits{Connections: int(a.MaxConnections), Unauthenticated: int(a.MaxUnauthenticated), Message: 128 << 10}
 }
 
+// Rules returns the rules by which nodes have room.
+func (a SpazioArgs) Rules() reserve.Rules {
+	return reserve.Rules{MinFreePods: a.MinFreePods, CPUDemandPerCore: a.CPUDemandPerCore}.WithDefaults()
+}
+
 // OverdueAdmission returns the bound on the time that pods wait.
 func (a SpazioArgs) OverdueAdmission() reserve.OverdueAdmission {
 	if a.MaxWait == nil {

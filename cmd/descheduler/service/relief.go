@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -24,10 +25,12 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Reasons of events: of evicted pods, and of nodes that evictions did not help.
+// Reasons of events: of evicted pods, of nodes that evictions did not help, and of pods whose end is
+// overdue.
 const (
 	NodeOvercommitted       = "NodeOvercommitted"
 	NodeStaysOvercommitted  = "NodeStaysOvercommitted"
+	PodStuckTerminating     = "PodStuckTerminating"
 	leftAloneAction         = "LeftAlone"
 	leftAloneNote           = "its room is %.1f typical pods, and evictions do not help: pods that can move do not make its load; it is left alone until %s"
 	evicting, wouldEvict    = "Evicted pod", "Would evict pod"
@@ -40,9 +43,11 @@ type reliever struct {
 	handle  frameworktypes.Handle
 	planner *relief.Planner
 	budgets policylisters.PodDisruptionBudgetLister
-	// logged is what was last logged about each node, announced the Until of its last event.
+	// logged is what was last logged about each node, announced the Until of its last event, and stuck
+	// are the terminating pods that were reported.
 	logged    map[string]outcome
 	announced map[string]time.Time
+	stuck     map[reserve.PodKey]bool
 	start     time.Time
 }
 
@@ -65,6 +70,7 @@ func newReliever(d *Descheduler, object runtime.Object, handle frameworktypes.Ha
 	if d.config.Cycle > o.Interval {
 		return nil, &field.Error{Package: "descheduler", Field: "Cycle", Value: d.config.Cycle, Err: fmt.Errorf("%w: must be at most the interval of %s, %v", ErrInvalid, ReliefPlugin, o.Interval)}
 	}
+	o.Rules = d.config.Args.Rules()
 	planner, err := relief.NewPlanner(o)
 	if err != nil {
 		return nil, err
@@ -109,6 +115,7 @@ func (r *reliever) Balance(ctx context.Context, nodes []*v1.Node) *frameworktype
 	for _, d := range decisions {
 		r.carryOut(ctx, now, d, pods[d.Pod.Key], byName[d.Node])
 	}
+	r.reportStuck(ctx, now, known, decisions, pods)
 	return nil
 }
 
@@ -162,6 +169,10 @@ func (r *reliever) carryOut(ctx context.Context, now time.Time, d relief.Decisio
 		log = log.WithValues("pod", klog.KObj(pod), "target", d.Target, "overcommittedSince", d.Since)
 		err := r.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: ReliefPlugin, Reason: NodeOvercommitted})
 		switch {
+		case isLimit(err): // the next cycle begins anew
+			if !repeated {
+				log.Info(notEvicted, "reason", err)
+			}
 		case err != nil:
 			r.planner.Failed(now, d)
 			log.Error(err, notEvicted)
@@ -186,6 +197,15 @@ func (r *reliever) carryOut(ctx context.Context, now time.Time, d relief.Decisio
 	case relief.HasRoom, relief.Unmeasured:
 		delete(r.logged, d.Node)
 	}
+}
+
+// isLimit reports whether the policy allows no further eviction in this cycle. The API server was not
+// asked.
+func isLimit(err error) bool {
+	_, node := errors.AsType[*evictions.EvictionNodeLimitError](err)
+	_, namespace := errors.AsType[*evictions.EvictionNamespaceLimitError](err)
+	_, total := errors.AsType[*evictions.EvictionTotalLimitError](err)
+	return node || namespace || total
 }
 
 // reasons counts the reasons of a node's pods.

@@ -45,7 +45,8 @@ type Config struct {
 	Cycle time.Duration
 	// DryRun logs what would be evicted, and evicts nothing.
 	DryRun bool
-	// Args are where and how agents report. Only what concerns that and profiles counts.
+	// Args are the scheduler's, by which nodes have room and pods demands, and where and how agents
+	// report to the descheduler.
 	Args plugin.SpazioArgs
 }
 

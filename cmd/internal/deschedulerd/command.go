@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // the client's metrics
 	"k8s.io/klog/v2"
@@ -20,6 +22,7 @@ import (
 	shared "github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
+	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.
@@ -30,7 +33,7 @@ func NewCommand() *cobra.Command {
 	config := service.Config{Cycle: service.DefaultCycle}
 	config.Args.Listen = "127.0.0.1:9690"
 	var tls transport.Config
-	var metrics string
+	var schedulerArgs, metrics string
 	var log command.Log
 	c := &cobra.Command{
 		Use:   "spazio-descheduler",
@@ -45,8 +48,13 @@ func NewCommand() *cobra.Command {
 				return err
 			}
 			klog.SetSlogLogger(logger)
-			a := &config.Args
+			a, err := readArgs(schedulerArgs)
+			if err != nil {
+				return command.Usage(fmt.Errorf("--scheduler-args: %w", err))
+			}
+			a.Listen, a.AgentServiceAccount = config.Args.Listen, config.Args.AgentServiceAccount
 			a.TLSCertFile, a.TLSKeyFile, a.TLSClientCAFile, a.Insecure = tls.CertFile, tls.KeyFile, tls.ClientCAFile, tls.Insecure
+			config.Args = a
 			if err := config.Validate(); err != nil {
 				return command.Usage(err)
 			}
@@ -56,6 +64,7 @@ func NewCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
 	flags.StringVar(&config.PolicyFile, "policy-config-file", "", "file of the DeschedulerPolicy (default one with "+service.ReliefPlugin+" alone, which leaves pods with persistent volumes where they are)")
+	flags.StringVar(&schedulerArgs, "scheduler-args", "", "file of the scheduler's SpazioArgs, by which nodes have room and pods demands; how agents report is set by flags; empty for defaults")
 	flags.DurationVar(&config.Cycle, "descheduling-interval", config.Cycle, "time between two looks at the nodes, at most the interval of "+service.ReliefPlugin)
 	flags.BoolVar(&config.DryRun, "dry-run", false, "log what would be evicted and why, and evict nothing")
 	flags.StringVar(&config.Args.Listen, "listen", config.Args.Listen, "host:port on which agents publish their reports")
@@ -67,6 +76,18 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&metrics, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9705; empty for none")
 	command.LogFlags(flags, &log)
 	return command.Serves(c)
+}
+
+// readArgs returns the arguments in a file, none without a file.
+func readArgs(file string) (plugin.SpazioArgs, error) {
+	if file == "" {
+		return plugin.SpazioArgs{}, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return plugin.SpazioArgs{}, err
+	}
+	return plugin.DecodeArgs(&runtime.Unknown{Raw: text})
 }
 
 // registerBuild adds the build of this program to the metrics.

@@ -3,6 +3,8 @@ package deschedulerd_test
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +15,10 @@ import (
 
 func TestMainRefuses(t *testing.T) {
 	kubeconfig := "--kubeconfig=" + transporttest.Unreachable(t)
+	wrong := filepath.Join(t.TempDir(), "args.yaml")
+	if err := os.WriteFile(wrong, []byte("minFreePods: -1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		args []string
 		code int
@@ -23,6 +29,8 @@ func TestMainRefuses(t *testing.T) {
 		"half a certificate":     {[]string{kubeconfig, "--tls-cert-file=x"}, command.ExitUsage, "together"},
 		"plaintext for everyone": {[]string{kubeconfig, "--listen=0.0.0.0:0"}, command.ExitUsage, "insecure"},
 		"negative interval":      {[]string{kubeconfig, "--descheduling-interval=-1s"}, command.ExitUsage, "Cycle = -1s"},
+		"no arguments' file":     {[]string{kubeconfig, "--scheduler-args=/nonexistent"}, command.ExitUsage, "--scheduler-args: open /nonexistent"},
+		"scheduler's arguments":  {[]string{kubeconfig, "--scheduler-args=" + wrong}, command.ExitUsage, "minFreePods = -1"},
 		"log level":              {[]string{"--log-level=loud"}, command.ExitUsage, "--log-level"},
 		"no policy":              {[]string{kubeconfig, "--listen=127.0.0.1:0", "--policy-config-file=/nonexistent"}, command.ExitFailure, "/nonexistent"},
 	} {

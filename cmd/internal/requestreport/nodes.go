@@ -110,9 +110,12 @@ func positive(a profile.Amounts) Amounts {
 
 func undeclared(p *Pod) bool { return p.Requests == profile.Amounts{} }
 
+// isJudged reports whether enough was measured for a verdict.
+func (n *NodeRow) isJudged() bool { return n.Spans >= leastJudged }
+
 // judge finds whether the node is idle or at risk, as far as what that takes is known.
 func (n *NodeRow) judge() {
-	if n.Spans < leastJudged {
+	if !n.isJudged() {
 		return
 	}
 	used := n.Used.typical()

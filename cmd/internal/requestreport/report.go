@@ -29,11 +29,12 @@ type Report struct {
 // Total is of the whole cluster.
 type Total struct {
 	Nodes int `json:"nodes"`
-	// MeasuredNodes have samples, IdleNodes are full by requests and idle by measurement.
-	MeasuredNodes int `json:"measuredNodes"`
-	IdleNodes     int `json:"idleNodes"`
-	NodesAtRisk   int `json:"nodesAtRisk"`
-	Pods          int `json:"pods"`
+	// MeasuredNodes have samples, IdleNodes are full by requests and idle by measurement. Those and
+	// NodesAtRisk are of the nodes that were measured for long enough, and unknown without any.
+	MeasuredNodes int      `json:"measuredNodes"`
+	IdleNodes     Measured `json:"idleNodes"`
+	NodesAtRisk   Measured `json:"nodesAtRisk"`
+	Pods          int      `json:"pods"`
 	// Undeclared pods request neither CPU nor memory.
 	Undeclared int `json:"podsWithoutRequests"`
 	Workloads  int `json:"workloads"`
@@ -75,11 +76,11 @@ func (r *Report) addTotal(in *Input) {
 			t.MeasuredNodes++
 			t.Measured = t.Measured.plus(n.Allocatable)
 		}
-		if n.Idle {
-			t.IdleNodes++
+		if n.isJudged() {
+			t.NodesAtRisk = t.NodesAtRisk.plus(oneIf(len(n.Risks) > 0))
 		}
-		if len(n.Risks) > 0 {
-			t.NodesAtRisk++
+		if n.isJudged() && in.Requests {
+			t.IdleNodes = t.IdleNodes.plus(oneIf(n.Idle))
 		}
 		t.Allocatable = t.Allocatable.plus(n.Allocatable)
 		if !n.Unschedulable {
@@ -99,6 +100,13 @@ func (r *Report) addTotal(in *Input) {
 		t.Requested = Amounts{Is(0), Is(0)}
 	}
 	t.Recommended = Amounts{then(t.Requested.CPU, t.Saving.CPU, t.Shortfall.CPU), then(t.Requested.Memory, t.Saving.Memory, t.Shortfall.Memory)}
+}
+
+func oneIf(is bool) Measured {
+	if is {
+		return Is(1)
+	}
+	return Is(0)
 }
 
 // plus is the sum of rooms, of which those below zero add nothing.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,7 +138,7 @@ func TestWorkloads(t *testing.T) {
 func TestTotal(t *testing.T) {
 	r := report(t, small())
 	want := requestreport.Total{
-		Nodes: 3, MeasuredNodes: 2, IdleNodes: 1, NodesAtRisk: 1, Pods: 6, Undeclared: 3, Workloads: 3, Profiled: 2,
+		Nodes: 3, MeasuredNodes: 2, IdleNodes: requestreport.Is(1), NodesAtRisk: requestreport.Is(1), Pods: 6, Undeclared: 3, Workloads: 3, Profiled: 2,
 		Allocatable: amounts(10, 40), Measured: amounts(6, 24), Requested: amounts(4.75, 13),
 		// Of 100 spans 20 have both nodes, where the sum is what it is on average.
 		Used: requestreport.Usage{Mean: amounts(4, 11.5), P95: amounts(4, 11.5)},
@@ -245,6 +246,31 @@ func TestUnknownIsNotZero(t *testing.T) {
 	for _, m := range []map[string]any{raw.Total.Requested, raw.Total.Saving} {
 		if v, there := m["cpuCores"]; !there || v != nil {
 			t.Errorf("unknown cores are %v", m)
+		}
+	}
+}
+
+// No node is idle or at risk where that was measured, and it is unknown where it was not.
+func TestVerdictsOfTheTotal(t *testing.T) {
+	zero, unknown := requestreport.Is(0), requestreport.Measured{}
+	for name, test := range map[string]struct {
+		use         *requestreport.Use
+		requests    bool
+		idle, risks requestreport.Measured
+		text        string
+	}{
+		"measured":         {steady(2, amounts(1, 1), requestreport.Room{}), true, zero, zero, `"idleNodes":0,"nodesAtRisk":0`},
+		"once":             {steady(1, amounts(1, 1), requestreport.Room{}), true, unknown, unknown, `"idleNodes":null,"nodesAtRisk":null`},
+		"not measured":     {nil, true, unknown, unknown, `"idleNodes":null,"nodesAtRisk":null`},
+		"without requests": {steady(2, amounts(1, 1), requestreport.Room{}), false, unknown, zero, `"idleNodes":null,"nodesAtRisk":0`},
+	} {
+		in := requestreport.Input{Requests: test.requests, Nodes: []requestreport.Node{{Name: "n", Capacity: of(4, 16), Allocatable: of(4, 16), Use: test.use}}}
+		r := report(t, in)
+		if r.Total.IdleNodes != test.idle || r.Total.NodesAtRisk != test.risks {
+			t.Errorf("%s: %v idle, %v at risk", name, r.Total.IdleNodes, r.Total.NodesAtRisk)
+		}
+		if text, err := json.Marshal(r); err != nil || !strings.Contains(string(text), test.text) {
+			t.Errorf("%s: %v, no %s in %s", name, err, test.text, text)
 		}
 	}
 }

@@ -50,8 +50,16 @@ func (r *Report) summary() []string {
 		memory := fmt.Sprintf("of the memory %s and %s", percent(share(t.Requested.Memory, t.Allocatable.Memory)), percent(share(t.Used.Mean.Memory, t.Measured.Memory)))
 		lines = append(lines, fmt.Sprintf("Of the CPU %s is requested and %s is used or waited for on average, %s.", percent(requested), percent(used), memory))
 	}
-	if r.count(func(n *NodeRow) bool { return n.Spans >= leastJudged }) > 0 { // else the notes tell why nothing is known of nodes
-		lines = append(lines, fmt.Sprintf("%s full by requests but idle by measurement; %s at risk.", text.Count(t.IdleNodes, "node"), text.Count(t.NodesAtRisk, "node")))
+	// The notes tell why something is not known of nodes.
+	var verdicts []string
+	if t.IdleNodes.Known {
+		verdicts = append(verdicts, text.Count(int(t.IdleNodes.Value), "node")+" full by requests but idle by measurement")
+	}
+	if t.NodesAtRisk.Known {
+		verdicts = append(verdicts, text.Count(int(t.NodesAtRisk.Value), "node")+" at risk")
+	}
+	if len(verdicts) > 0 {
+		lines = append(lines, strings.Join(verdicts, "; ")+".")
 	}
 	return lines
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
@@ -44,7 +45,7 @@ func bench(b *testing.B, nodes, full int) *scheduler.Scheduler {
 		objects[i] = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: benchNode(i)}, Status: v1.NodeStatus{Capacity: room, Allocatable: room}}
 	}
 	client := fake.NewClientset(objects...)
-	informers := scheduler.NewInformerFactory(client, 0, nil)
+	informers := informers.NewSharedInformerFactory(client, 0) // the scheduler's own takes other arguments in older versions
 	hub := plugin.NewHub(plugin.HubOptions{})
 	s, err := scheduler.New(ctx, client, informers, nil, none,
 		scheduler.WithProfiles(benchProfiles(b)...), scheduler.WithComponentConfigVersion(configv1.SchemeGroupVersion.String()),

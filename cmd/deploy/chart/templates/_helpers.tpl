@@ -57,16 +57,19 @@ securityContext:
     drop: [ALL]
 {{- end }}
 
-{{/* Replicas on as many hosts as there are: (dict "name" NAME). */}}
+{{/* Replicas in as many zones, and on as many hosts, as there are: (dict "name" NAME). */}}
 {{- define "spazio.spread" -}}
+{{- $name := .name -}}
 topologySpreadConstraints:
+{{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
   - maxSkew: 1
-    topologyKey: kubernetes.io/hostname
+    topologyKey: {{ . }}
     whenUnsatisfiable: ScheduleAnyway
     labelSelector:
       matchLabels:
-        app.kubernetes.io/name: {{ .name }}
+        app.kubernetes.io/name: {{ $name }}
     matchLabelKeys: [pod-template-hash]
+{{- end }}
 {{- end }}
 
 {{/* Volume of a server's certificate and key. Naming the items has the pod wait for them. */}}

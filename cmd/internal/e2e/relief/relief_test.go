@@ -20,6 +20,7 @@ const (
 	evicted     = `msg="Evicted pod" node=`
 	wouldEvict  = `msg="Would evict pod"`
 	notRelieved = `msg="Overcommitted node not relieved"`
+	notEvicted  = `msg="Pod not evicted"`
 )
 
 // settle is how long a test looks whether something happens that should not: several times what it
@@ -154,6 +155,38 @@ func TestNowhereToGo(t *testing.T) {
 		on := r.on(t, r.nodes[1])
 		return on+r.on(t, r.nodes[0]) == 4 && on >= 3, on
 	})
+}
+
+// TestMinFreePods: a node without the room that the scheduler's arguments ask for takes no pod.
+func TestMinFreePods(t *testing.T) {
+	r := newRig(t, 2, 4)
+	r.replicas(t, "web", 4)
+	r.args.MinFreePods = 3
+	r.deschedule(t, r.kubeconfig, sustained, false)
+	r.nodes[1].Set(r.on(t, r.nodes[1])+2, false)
+	r.heat(t, r.nodes[0], 1)
+	r.waitLog(t, 0, notRelieved, "no target")
+	time.Sleep(settle)
+	if r.logged(evicted) > 0 {
+		t.Error("a pod was evicted that the scheduler would not bind")
+	}
+	r.nodes[1].Set(r.on(t, r.nodes[1])+3, false)
+	r.waitLog(t, 0, evicted)
+}
+
+// TestLimitIsNoRefusal: a pod that the policy's limit keeps stays the one that goes first, and the node
+// is not left alone.
+func TestLimitIsNoRefusal(t *testing.T) {
+	r := newRig(t, 2, 4)
+	r.replicas(t, "web", 4)
+	r.limits = "maxNoOfPodsToEvictTotal: 0\n"
+	r.deschedule(t, r.kubeconfig, sustained, false)
+	r.heat(t, r.nodes[0], 1)
+	r.waitLog(t, 0, notEvicted, "maximum number of evicted pods per a descheduling cycle")
+	time.Sleep(settle)
+	if n := r.logged(notEvicted); n != 1 || r.logged(notRelieved) > 0 {
+		t.Errorf("logged %d times, want once", n)
+	}
 }
 
 // TestRestart: a descheduler that was restarted forgets what it reserved. By the time that it evicts

@@ -35,6 +35,9 @@ type rig struct {
 	log     *transporttest.Output
 	hub     *plugin.Hub
 	nodes   []*cluster.PlaceNode
+	// args are the descheduler's, limits lines of its policy.
+	args   plugin.SpazioArgs
+	limits string
 }
 
 // newRig has so many nodes with so many places.
@@ -128,7 +131,7 @@ func (r *rig) heat(t *testing.T, node *cluster.PlaceNode, missing int) {
 // policy is that of a test, which has no minutes: the plugin's own arguments.
 const policy = `apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
-profiles:
+%sprofiles:
 - name: spazio
   plugins: {balance: {enabled: [SpazioRelief]}}
   pluginConfig:
@@ -146,13 +149,12 @@ const cycle = 100 * time.Millisecond
 func (r *rig) deschedule(t *testing.T, kubeconfig string, sustained time.Duration, dryRun bool) (d *service.Descheduler, stop func()) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, policy, sustained), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, policy, r.limits, sustained), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := service.New(service.Config{
-		Kubeconfig: kubeconfig, PolicyFile: file, Cycle: cycle, DryRun: dryRun,
-		Args: plugin.SpazioArgs{Listen: r.address, MaxAge: metav1.Duration{Duration: cluster.Patience}},
-	})
+	args := r.args
+	args.Listen, args.MaxAge = r.address, metav1.Duration{Duration: cluster.Patience}
+	d, err := service.New(service.Config{Kubeconfig: kubeconfig, PolicyFile: file, Cycle: cycle, DryRun: dryRun, Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
