@@ -54,8 +54,8 @@ type NodeRow struct {
 	// takes no pods.
 	NoPressure    bool `json:"noPressure,omitempty"`
 	Unschedulable bool `json:"unschedulable,omitempty"`
-	// Idle reports that the node is full by requests and idle by measurement.
-	Idle  bool   `json:"idle"`
+	// Idle reports whether the node is full by requests and idle by measurement; nil if that is unknown.
+	Idle  *bool  `json:"idle"`
 	Risks []Risk `json:"risks,omitempty"`
 }
 
@@ -113,6 +113,9 @@ func undeclared(p *Pod) bool { return p.Requests == profile.Amounts{} }
 // isJudged reports whether enough was measured for a verdict.
 func (n *NodeRow) isJudged() bool { return n.Spans >= leastJudged }
 
+// isIdle reports whether the node is known to be idle.
+func (n *NodeRow) isIdle() bool { return n.Idle != nil && *n.Idle }
+
 // judge finds whether the node is idle or at risk, as far as what that takes is known.
 func (n *NodeRow) judge() {
 	if !n.isJudged() {
@@ -120,8 +123,11 @@ func (n *NodeRow) judge() {
 	}
 	used := n.Used.typical()
 	cpu, memory := share(used.CPU, n.Capacity.CPU), share(used.Memory, n.Capacity.Memory)
-	full := share(n.Requested.CPU, n.Allocatable.CPU).Value >= fullShare || share(n.Requested.Memory, n.Allocatable.Memory).Value >= fullShare
-	n.Idle = full && cpu.Known && memory.Known && cpu.Value < idleShare && memory.Value < idleShare
+	ofCPU, ofMemory := share(n.Requested.CPU, n.Allocatable.CPU), share(n.Requested.Memory, n.Allocatable.Memory)
+	full := ofCPU.Value >= fullShare || ofMemory.Value >= fullShare
+	if ofCPU.Known && ofMemory.Known && cpu.Known && memory.Known {
+		n.Idle = new(full && cpu.Value < idleShare && memory.Value < idleShare)
+	}
 	switch {
 	case cpu.Value > 1:
 		n.Risks = append(n.Risks, TasksWait)

@@ -79,8 +79,8 @@ func (r *Report) addTotal(in *Input) {
 		if n.isJudged() {
 			t.NodesAtRisk = t.NodesAtRisk.plus(oneIf(len(n.Risks) > 0))
 		}
-		if n.isJudged() && in.Requests {
-			t.IdleNodes = t.IdleNodes.plus(oneIf(n.Idle))
+		if n.Idle != nil {
+			t.IdleNodes = t.IdleNodes.plus(oneIf(*n.Idle))
 		}
 		t.Allocatable = t.Allocatable.plus(n.Allocatable)
 		if !n.Unschedulable {

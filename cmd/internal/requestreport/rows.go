@@ -56,7 +56,7 @@ func (r *Report) Rows() text.Table {
 
 func nodeRecord(n *NodeRow) row {
 	remarks := reasons(n.Risks)
-	if n.Idle {
+	if n.isIdle() {
 		remarks = append(remarks, "full by requests, idle by measurement")
 	}
 	if n.Unschedulable {

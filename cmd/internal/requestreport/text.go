@@ -129,7 +129,7 @@ func (r *Report) chosen(is func(*NodeRow) bool) (nodes []NodeRow) {
 
 // idleTable has those first that request most above their use.
 func (r *Report) idleTable() text.Table {
-	idle := r.chosen(func(n *NodeRow) bool { return n.Idle })
+	idle := r.chosen((*NodeRow).isIdle)
 	unused := func(n *NodeRow) float64 { return n.Requested.CPU.Value - n.Used.Mean.CPU.Value }
 	slices.SortStableFunc(idle, func(a, b NodeRow) int { return cmp.Compare(unused(&b), unused(&a)) })
 	return nodesTable(of(len(idle), "Nodes full by requests but idle by measurement"), idle)

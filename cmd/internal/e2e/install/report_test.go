@@ -132,7 +132,7 @@ func TestReportCommand(t *testing.T) {
 	r := report(whole, "10s") // two values: one is not enough for a verdict
 	const gib = 1 << 30
 	near := r.Nodes[len(r.Nodes)-1]
-	if near.Name != "near" || !near.Idle || near.Requested.CPU != requestreport.Is(3.75) || near.Used.Mean.CPU != requestreport.Is(1) ||
+	if near.Name != "near" || near.Idle == nil || !*near.Idle || near.Requested.CPU != requestreport.Is(3.75) || near.Used.Mean.CPU != requestreport.Is(1) ||
 		near.Used.Mean.Memory != requestreport.Is(4*gib) || near.Room.Pods != requestreport.Is(7) || near.Room.CPU != requestreport.Is(3) {
 		t.Errorf("%+v", near)
 	}

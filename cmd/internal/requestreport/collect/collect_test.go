@@ -176,7 +176,7 @@ func TestLive(t *testing.T) {
 	r := gather(t, collect.Config{Source: "c", For: 190 * time.Second, Cluster: server(t, func(times int) any { return why(times) }, nil)})
 	want := []requestreport.NodeRow{
 		{Name: "far", Pods: 2, Undeclared: 1, Unschedulable: true, Capacity: amounts(4, 16*gib), Allocatable: amounts(3.9, 15*gib), Requested: amounts(.02, 40<<20)},
-		{Name: "near", Pods: 3, Capacity: amounts(4, 16*gib), Allocatable: amounts(3.9, 15*gib), Requested: amounts(2.52, 2*gib+40<<20), Spans: 20,
+		{Name: "near", Pods: 3, Capacity: amounts(4, 16*gib), Allocatable: amounts(3.9, 15*gib), Requested: amounts(2.52, 2*gib+40<<20), Spans: 20, Idle: new(false),
 			Used: requestreport.Usage{Mean: amounts(1.5, 4*gib), P95: amounts(3, 4*gib)}, // of 20 values a quarter each is 0, 1, 2 and 3
 			Room: requestreport.Room{Pods: requestreport.Is(5.5), Amounts: amounts(2, 8*gib)}},
 	}
