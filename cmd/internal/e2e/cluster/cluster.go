@@ -56,10 +56,6 @@ var roles = map[string]func(ctx context.Context, args []string, stdout, stderr i
 // it.
 var FlinkCRD = flag.String("flink-crd", "", "file of the Flink operator's own definition of FlinkDeployment")
 
-// schedulerProgram is run by every Command of the role scheduler, so that the tests check a program that is
-// to be released.
-var schedulerProgram = flag.String("scheduler", "", "spazio-scheduler to test, such as one taken out of an image, in place of this tree's")
-
 // Main is the TestMain of every package with such tests. The configuration is the control plane's.
 func Main(m *testing.M, c embedded.Config) {
 	planeConfig = c

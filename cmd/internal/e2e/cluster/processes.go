@@ -29,9 +29,6 @@ type Command struct {
 func (c *Command) Start(t *testing.T) {
 	t.Helper()
 	binary := c.Program
-	if binary == "" && c.Role == "scheduler" {
-		binary = *schedulerProgram
-	}
 	if binary == "" {
 		var err error
 		if binary, err = os.Executable(); err != nil {

@@ -23,7 +23,7 @@ import (
 )
 
 // foreign are foreign commands, whose flags are not checked.
-var foreign = []string{"apt-get", "benchstat", "cat", "cmp", "curl", "echo", "exit", "export", "grep", "helm", "install", "kubectl", "mkdir", "mount", "sh", "systemctl"}
+var foreign = []string{"apt-get", "benchstat", "cat", "cmp", "curl", "echo", "exit", "export", "find", "grep", "helm", "install", "kubectl", "mkdir", "mount", "sh", "systemctl"}
 
 // placeholder matches a part of a command that the reader replaces, such as DIR or …: no program
 // accepts it literally.

@@ -30,7 +30,7 @@ func TestKilledRolesComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheduler := &cluster.Command{Role: "scheduler", Args: []string{
+	scheduler := &cluster.Command{Role: "scheduler", Program: *schedulerProgram, Args: []string{
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		"--authentication-skip-lookup", "--bind-address=127.0.0.1", "--secure-port=" + securePort,
 		"--leader-elect=false", "--signal-listen=" + signals,

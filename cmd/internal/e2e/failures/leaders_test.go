@@ -26,6 +26,7 @@ func TestKilledLeadersHandOver(t *testing.T) {
 	var targets []string
 	for range 3 {
 		r := cluster.NewReplica(t, kubeconfig, admin.BearerToken)
+		r.Program = *schedulerProgram
 		r.Start(t)
 		replicas, targets = append(replicas, r), append(targets, r.Signals)
 	}
