@@ -80,8 +80,6 @@ type podUse struct {
 	// demand: time used and, where it is known, waited.
 	Readings int
 	Cores    float64
-	// Waited is the mean share of these spans in which one of the pod's tasks waited for a core.
-	Waited float64 `json:",omitzero"`
 	// Peak is the most memory seen, in bytes. KilledAt is when the kernel was last seen to have ended a
 	// process of the pod for want of memory: the pod may need more than Peak. It is zero if that never
 	// happened, or once the pod has run for long since. Kills counts these processes.
@@ -89,20 +87,18 @@ type podUse struct {
 	KilledAt time.Time `json:",omitzero"`
 	Kills    uint64    `json:",omitzero"`
 	// At is the newest reading's time, Total the CPU time used up to it and Stalled the
-	// time stalled, negative where that is not known, of which the limit took Throttled in so many
-	// periods.
-	At               time.Time `json:",omitzero"`
-	Total            time.Duration
-	Stalled          time.Duration `json:",omitzero"`
-	Throttled        time.Duration `json:",omitzero"`
-	ThrottledPeriods uint64        `json:",omitzero"`
+	// time waited, negative where that is not known.
+	At      time.Time `json:",omitzero"`
+	Total   time.Duration
+	Stalled time.Duration `json:",omitzero"`
 	// Mispredicted reports that it was a Misprediction.
 	Mispredicted bool `json:"Surprised"`
 }
 
-// observe takes in a reading on a machine of so many cores; it reports whether there was
-// news. A span in which the pod cannot have taken what a reading shows is not known.
-func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
+// observe takes in a reading on a machine of so many cores of a pod of which so many were predicted; it
+// reports whether there was news. A span in which the pod cannot have taken what a reading shows is not
+// known, and a lower bound of no more than was predicted says nothing.
+func (u *podUse) observe(at time.Time, r *PodReading, cores, predicted float64) bool {
 	if r.Age < firstReading && !r.Ended {
 		return false
 	}
@@ -123,41 +119,24 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 			span = 0
 		}
 	}
-	u.At, u.Total, u.Stalled, u.Throttled, u.ThrottledPeriods = at, r.CPU, r.Stalled, r.Throttled, r.ThrottledPeriods
+	u.At, u.Total, u.Stalled = at, r.CPU, r.Stalled
 	if !r.Pressure {
 		u.Stalled = -1
 	}
 	if span <= 0 || !grows(before.Total, r.CPU, span, cores) {
 		return true
 	}
-	used, waited := (r.CPU - before.Total).Seconds(), 0.
+	used, waited := r.CPU-before.Total, time.Duration(0)
 	if r.Pressure && before.Stalled >= 0 && grows(before.Stalled, r.Stalled, span, 1) {
-		waited = before.waited(r, span)
+		waited = min(r.Stalled-before.Stalled, span)
+	}
+	demand := min((used+waited).Seconds()/span.Seconds(), cores+1, MaxWindowCores)
+	if demand <= predicted && profile.IsLowerBound(demand, waited.Seconds()/span.Seconds()) {
+		return true
 	}
 	u.Readings++
-	n := float64(min(u.Readings, rememberedReadings))
-	u.Cores += (min((used+waited)/span.Seconds(), cores+1, MaxWindowCores) - u.Cores) / n
-	u.Waited += (waited/span.Seconds() - u.Waited) / n
+	u.Cores += (demand - u.Cores) / float64(min(u.Readings, rememberedReadings))
 	return true
-}
-
-// waited returns the seconds of a span up to a reading in which the pod waited for a core: those in
-// which its limit held it up are not among them.
-func (u *podUse) waited(r *PodReading, span time.Duration) float64 {
-	throttled, periods := max(r.Throttled-u.Throttled, 0), uint32(0)
-	if r.ThrottledPeriods > u.ThrottledPeriods {
-		periods = uint32(min(r.ThrottledPeriods-u.ThrottledPeriods, math.MaxUint32))
-	}
-	return profile.Waited(min(r.Stalled-u.Stalled, span).Seconds(), throttled.Seconds(), periods)
-}
-
-// cores returns the demand that was measured of a pod of which so many cores were predicted. A lower
-// bound of no more than that says nothing.
-func (u *podUse) cores(predicted float64) float64 {
-	if profile.IsLowerBound(u.Cores, u.Waited) {
-		return max(u.Cores, predicted)
-	}
-	return u.Cores
 }
 
 // killed reports whether the pod may need more memory than its peak.
@@ -206,7 +185,7 @@ func (r *PodRecord) misprediction(reading *PodReading, units [reserve.Resources]
 		return min(by, MaxMisprediction)
 	}
 	if r.Use.Readings > 0 {
-		s.CPURatio = ratio(r.Demand.CPU, r.Use.cores(r.Demand.CPU.Amount), units[reserve.CPU])
+		s.CPURatio = ratio(r.Demand.CPU, r.Use.Cores, units[reserve.CPU])
 	}
 	if r.Use.Peak > 0 {
 		s.MemoryRatio = ratio(r.Demand.Memory, r.Use.Peak, units[reserve.Memory])
@@ -234,7 +213,7 @@ func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 			continue
 		}
 		killed := r.Use.killed()
-		news := r.Use.observe(at, reading, p.config.Cores)
+		news := r.Use.observe(at, reading, p.config.Cores, r.Demand.CPU.Amount)
 		if r.Use.killed() && r.recovered(at) {
 			r.Use.KilledAt = time.Time{}
 		}
@@ -313,7 +292,7 @@ func (r *PodRecord) expected(resource reserve.Resource, unit, predicted float64,
 	case unit == 0:
 	case resource == reserve.CPU && r.Use.Readings > 0:
 		n := float64(r.Use.Readings)
-		return (predicted + n*unit*r.Use.cores(predicted/unit)) / (1 + n)
+		return (predicted + n*unit*r.Use.Cores) / (1 + n)
 	case resource == reserve.Memory && r.Use.Peak > 0:
 		age := at.Sub(r.RanAt)
 		return max(min(unit*r.Use.memory(), 1), predicted*math.Exp2(-age.Seconds()/memoryFade.Seconds()))

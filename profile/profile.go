@@ -123,6 +123,9 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	l, fresh, moved := p.enter(at, &w, slot)
 	before := l.day.peak
 	memory := w.memory(before)
+	if IsLowerBound(w.cores(), w.waited()/w.Span.Seconds()) && w.cores() <= p.day.others(cpuOf).Mean {
+		w.NoCPU = true // a lower bound of less than is known says nothing
+	}
 	l.day.add(&w, memory)
 	l.inSlot.add(&w, memory)
 	growing := w.growing(before, weight)
@@ -316,17 +319,12 @@ type reading struct {
 // sums are of a pod's windows.
 type sums struct {
 	cpu, seconds, peak float64
-	// waited is the time waited of the watched seconds, which are those since the state was restored.
-	waited, watched float64
 }
 
 func (s *sums) add(w *Window, memory float64) {
 	if !w.NoCPU {
-		waited, span := w.waited(), w.Span.Seconds()
-		s.cpu += w.CPU + waited
-		s.seconds += span
-		s.waited += waited
-		s.watched += span
+		s.cpu += w.CPU + w.waited()
+		s.seconds += w.Span.Seconds()
 	}
 	s.peak = max(s.peak, memory)
 }
@@ -345,11 +343,6 @@ func (s *sums) amount(r int) float64 {
 		return s.cpu / s.seconds
 	}
 	return s.peak
-}
-
-// isLowerBound reports whether the amount of CPU is less than the pod would have taken of idle cores.
-func (s *sums) isLowerBound() bool {
-	return s.watched > 0 && IsLowerBound(s.cpu/s.seconds, s.waited/s.watched)
 }
 
 // livePods are in the order of nodes and pods.
