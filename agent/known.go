@@ -95,10 +95,9 @@ type podUse struct {
 	Mispredicted bool `json:"Surprised"`
 }
 
-// observe takes in a reading on a machine of so many cores of a pod of which so many were predicted; it
-// reports whether there was news. A span in which the pod cannot have taken what a reading shows is not
-// known, and a lower bound of no more than was predicted says nothing.
-func (u *podUse) observe(at time.Time, r *PodReading, cores, predicted float64) bool {
+// observe takes in a reading on a machine of so many cores; it reports whether there was
+// news. A span in which the pod cannot have taken what a reading shows is not known.
+func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	if r.Age < firstReading && !r.Ended {
 		return false
 	}
@@ -126,15 +125,12 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores, predicted float64) 
 	if span <= 0 || !grows(before.Total, r.CPU, span, cores) {
 		return true
 	}
-	used, waited := r.CPU-before.Total, time.Duration(0)
+	used := r.CPU - before.Total
 	if r.Pressure && before.Stalled >= 0 && grows(before.Stalled, r.Stalled, span, 1) {
-		waited = min(r.Stalled-before.Stalled, span)
-	}
-	demand := min((used+waited).Seconds()/span.Seconds(), cores+1, MaxWindowCores)
-	if demand <= predicted && profile.IsLowerBound(demand, waited.Seconds()/span.Seconds()) {
-		return true
+		used += min(r.Stalled-before.Stalled, span)
 	}
 	u.Readings++
+	demand := min(used.Seconds()/span.Seconds(), cores+1, MaxWindowCores)
 	u.Cores += (demand - u.Cores) / float64(min(u.Readings, rememberedReadings))
 	return true
 }
@@ -213,7 +209,7 @@ func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 			continue
 		}
 		killed := r.Use.killed()
-		news := r.Use.observe(at, reading, p.config.Cores, r.Demand.CPU.Amount)
+		news := r.Use.observe(at, reading, p.config.Cores)
 		if r.Use.killed() && r.recovered(at) {
 			r.Use.KilledAt = time.Time{}
 		}

@@ -207,14 +207,6 @@ func TestUsageDoesNotChangeAvail(t *testing.T) {
 	}
 }
 
-// waiting is the reading of a pod that ran for a minute, used so many cores and waited for a share of the
-// time.
-func waiting(cores, share float64) agent.PodReading {
-	r := reading(1, time.Minute, cores, 1e9)
-	r.Stalled, r.Pressure = time.Duration(share*float64(time.Minute)), true
-	return r
-}
-
 func TestMispredictions(t *testing.T) {
 	for _, test := range []struct {
 		name      string
@@ -278,19 +270,6 @@ func TestMispredictions(t *testing.T) {
 		{
 			"more memory of a young pod, which may take more CPU yet", certain(1, 1e9), []agent.PodReading{reading(1, time.Second, .5, 2e9)},
 			[]agent.Misprediction{{Pod: 1, MemoryRatio: 2}},
-		},
-		{"less while several tasks wait", certain(8, 1e9), []agent.PodReading{waiting(3, 1)}, nil},
-		{
-			"less while several tasks wait seldom", certain(8, 1e9), []agent.PodReading{waiting(1.75, .25)},
-			[]agent.Misprediction{{Pod: 1, CPURatio: .25, MemoryRatio: 1}},
-		},
-		{
-			"less while one task waits", certain(2, 1e9), []agent.PodReading{waiting(.25, .75)},
-			[]agent.Misprediction{{Pod: 1, CPURatio: .5, MemoryRatio: 1}},
-		},
-		{
-			"more though several tasks wait", certain(2, 1e9), []agent.PodReading{waiting(3, 1)},
-			[]agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: 1}},
 		},
 		{"a pod older than the agent", certain(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second, AgeUnknown: true, CPU: time.Hour, MemoryPeak: 1e9}}, nil},
 	} {

@@ -123,9 +123,6 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	l, fresh, moved := p.enter(at, &w, slot)
 	before := l.day.peak
 	memory := w.memory(before)
-	if IsLowerBound(w.cores(), w.waited()/w.Span.Seconds()) && w.cores() <= p.day.others(cpuOf).Mean {
-		w.NoCPU = true // a lower bound of less than is known says nothing
-	}
 	l.day.add(&w, memory)
 	l.inSlot.add(&w, memory)
 	growing := w.growing(before, weight)
@@ -284,8 +281,8 @@ func (t *throttling) share() float64 {
 	return min(t.throttled/t.periods, 1)
 }
 
-// resources are cpuOf, the CPU, and memoryOf, memory.
-const resources, cpuOf, memoryOf = 2, 0, 1
+// resources are the CPU and, memoryOf, memory.
+const resources, memoryOf = 2, 1
 
 // keyOf is the FNV-1a hash of the name of a pod or a node: names are compared often
 // and kept for every pod.
