@@ -11,8 +11,8 @@ import (
 )
 
 // Misprediction is a pod that was measured to take far more, or far less, than was predicted
-// of it. A ratio is measured over predicted, 0 where nothing was predicted or a young pod may
-// take more yet.
+// of it. A ratio is measured over predicted, 0 where nothing was predicted, where a young pod may
+// take more yet, and where the same pod's was reported before as far off.
 type Misprediction struct {
 	Pod                   reserve.PodKey
 	CPURatio, MemoryRatio float64
@@ -91,8 +91,10 @@ type podUse struct {
 	At      time.Time `json:",omitzero"`
 	Total   time.Duration
 	Stalled time.Duration `json:",omitzero"`
-	// Mispredicted reports that it was a Misprediction.
-	Mispredicted bool `json:"Surprised"`
+	// Mispredicted reports that it was a Misprediction, and Open of which resources it was none and may
+	// be one yet: each is reported once.
+	Mispredicted bool                    `json:"Surprised"`
+	Open         [reserve.Resources]bool `json:",omitzero"`
 }
 
 // observe takes in a reading on a machine of so many cores; it reports whether there was
@@ -163,30 +165,33 @@ func (r *PodReading) settled() bool {
 	return r.Age >= settledAge || r.Ended && r.Age >= doneAge && r.OOMKills == 0
 }
 
-// misprediction reports whether the pod takes something else than was predicted.
-func (r *PodRecord) misprediction(reading *PodReading, units [reserve.Resources]float64) (s Misprediction, is bool) {
+// isOpen reports whether the pod may become a Misprediction of a resource.
+func (u *podUse) isOpen(resource reserve.Resource) bool { return !u.Mispredicted || u.Open[resource] }
+
+// misprediction finds the resources of which the pod takes something else than was predicted.
+func (r *PodRecord) misprediction(reading *PodReading, units [reserve.Resources]float64) (s Misprediction, of [reserve.Resources]bool) {
 	s.Pod = r.Key
-	ratio := func(predicted profile.Share, measured, unit float64) float64 {
-		if !(predicted.Confidence > 0 && predicted.Amount > 0) {
+	ratio := func(resource reserve.Resource, predicted profile.Share, measured float64) float64 {
+		if !(predicted.Confidence > 0 && predicted.Amount > 0) || !r.Use.isOpen(resource) {
 			return 0
 		}
 		by := measured / predicted.Amount
 		more := by >= mispredictedMore
 		less := by <= mispredictedLess && reading.settled()
 		off := math.Abs(measured - predicted.Amount)
-		is = is || (more || less) && off*unit >= mispredictedLeast && off >= mispredictedSDs*predicted.SD
+		of[resource] = (more || less) && off*units[resource] >= mispredictedLeast && off >= mispredictedSDs*predicted.SD
 		if by < 1 && !reading.settled() {
 			return 0 // it may take more yet, so nothing contradicts the profile
 		}
 		return min(by, MaxMisprediction)
 	}
 	if r.Use.Readings > 0 {
-		s.CPURatio = ratio(r.Demand.CPU, r.Use.Cores, units[reserve.CPU])
+		s.CPURatio = ratio(reserve.CPU, r.Demand.CPU, r.Use.Cores)
 	}
 	if r.Use.Peak > 0 {
-		s.MemoryRatio = ratio(r.Demand.Memory, r.Use.Peak, units[reserve.Memory])
+		s.MemoryRatio = ratio(reserve.Memory, r.Demand.Memory, r.Use.Peak)
 	}
-	return s, is
+	return s, of
 }
 
 // Usage takes readings of pods. What a pod takes follows from them, not from what
@@ -216,10 +221,13 @@ func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 		if r.Use.killed() != killed {
 			p.pods.count()
 		}
-		if !news || r.Use.Mispredicted {
+		if !news {
 			continue
 		}
-		if s, is := r.misprediction(reading, units); is && len(p.mispredictions) < MaxMispredictions {
+		if s, of := r.misprediction(reading, units); of != [reserve.Resources]bool{} && len(p.mispredictions) < MaxMispredictions {
+			for resource, is := range of {
+				r.Use.Open[resource] = !is && r.Use.isOpen(reserve.Resource(resource))
+			}
 			r.Use.Mispredicted = true
 			p.mispredictions = append(p.mispredictions, madeMisprediction{at, s})
 		}

@@ -249,8 +249,16 @@ func TestMispredictions(t *testing.T) {
 			[]agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: 1}},
 		},
 		{
-			"once a pod", certain(1, 1e9), []agent.PodReading{reading(1, time.Second, 2, 2e9), reading(1, 2*time.Second, 4, 4e9)},
+			"once a pod and resource", certain(1, 1e9), []agent.PodReading{reading(1, time.Second, 2, 2e9), reading(1, 2*time.Second, 4, 4e9)},
 			[]agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: 2}},
+		},
+		{
+			"memory of a young pod, and then its CPU", certain(1, 1e9), []agent.PodReading{reading(1, time.Second, .5, 2e9), reading(1, 2*time.Second, 2, 4e9)},
+			[]agent.Misprediction{{Pod: 1, MemoryRatio: 2}, {Pod: 1, CPURatio: 2}},
+		},
+		{
+			"CPU, then memory, and then no more", certain(1, 1e9), []agent.PodReading{reading(1, time.Second, 2, 1e9), reading(1, 2*time.Second, 2, 2e9), reading(1, 3*time.Second, 9, 9e9)},
+			[]agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: 1}, {Pod: 1, MemoryRatio: 2}},
 		},
 		{"within two deviations", varied(1, .3, 1e9, 6e8), []agent.PodReading{reading(1, time.Second, 1.59, 2.19e9)}, nil},
 		{
