@@ -20,21 +20,21 @@ import (
 // the commit says which.
 var budget = map[string]int{
 	"modules":                    27,
-	"packages":                   175,
-	"lines of code":              122341, // without comments and blank lines; scripts count
-	"exported names":             3928,
-	"exported fields":            3286,
+	"packages":                   174,
+	"lines of code":              122930, // without comments and blank lines; scripts count
+	"exported names":             3924,
+	"exported fields":            3255,
 	"FieldError types":           1,
-	"own flags":                  300,
+	"own flags":                  294,
 	"SpazioArgs fields":          33,
 	"metrics":                    140,
 	"SVG files":                  7,
 	"words of README":            771,
-	"words of docs":              27809,
+	"words of docs":              23774,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         644,
 	"words of BENCHMARKS":        1052,
-	"words of generated reports": 22277,
+	"words of generated reports": 22185,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.

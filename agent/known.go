@@ -11,8 +11,8 @@ import (
 )
 
 // Misprediction is a pod that was measured to take far more, or far less, than was predicted
-// of it. A ratio is measured over predicted, 0 where nothing was predicted or a young pod may
-// take more yet.
+// of it. A ratio is measured over predicted, 0 where nothing was predicted, where a young pod may
+// take more yet, and where the same pod's was reported before as far off.
 type Misprediction struct {
 	Pod                   reserve.PodKey
 	CPURatio, MemoryRatio float64
@@ -80,8 +80,6 @@ type podUse struct {
 	// demand: time used and, where it is known, waited.
 	Readings int
 	Cores    float64
-	// Waited is the mean share of these spans in which one of the pod's tasks waited for a core.
-	Waited float64 `json:",omitzero"`
 	// Peak is the most memory seen, in bytes. KilledAt is when the kernel was last seen to have ended a
 	// process of the pod for want of memory: the pod may need more than Peak. It is zero if that never
 	// happened, or once the pod has run for long since. Kills counts these processes.
@@ -89,15 +87,14 @@ type podUse struct {
 	KilledAt time.Time `json:",omitzero"`
 	Kills    uint64    `json:",omitzero"`
 	// At is the newest reading's time, Total the CPU time used up to it and Stalled the
-	// time stalled, negative where that is not known, of which the limit took Throttled in so many
-	// periods.
-	At               time.Time `json:",omitzero"`
-	Total            time.Duration
-	Stalled          time.Duration `json:",omitzero"`
-	Throttled        time.Duration `json:",omitzero"`
-	ThrottledPeriods uint64        `json:",omitzero"`
-	// Mispredicted reports that it was a Misprediction.
-	Mispredicted bool `json:"Surprised"`
+	// time waited, negative where that is not known.
+	At      time.Time `json:",omitzero"`
+	Total   time.Duration
+	Stalled time.Duration `json:",omitzero"`
+	// Mispredicted reports that it was a Misprediction, and Open of which resources it was none and may
+	// be one yet: each is reported once.
+	Mispredicted bool                    `json:"Surprised"`
+	Open         [reserve.Resources]bool `json:",omitzero"`
 }
 
 // observe takes in a reading on a machine of so many cores; it reports whether there was
@@ -123,41 +120,21 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 			span = 0
 		}
 	}
-	u.At, u.Total, u.Stalled, u.Throttled, u.ThrottledPeriods = at, r.CPU, r.Stalled, r.Throttled, r.ThrottledPeriods
+	u.At, u.Total, u.Stalled = at, r.CPU, r.Stalled
 	if !r.Pressure {
 		u.Stalled = -1
 	}
 	if span <= 0 || !grows(before.Total, r.CPU, span, cores) {
 		return true
 	}
-	used, waited := (r.CPU - before.Total).Seconds(), 0.
+	used := r.CPU - before.Total
 	if r.Pressure && before.Stalled >= 0 && grows(before.Stalled, r.Stalled, span, 1) {
-		waited = before.waited(r, span)
+		used += min(r.Stalled-before.Stalled, span)
 	}
 	u.Readings++
-	n := float64(min(u.Readings, rememberedReadings))
-	u.Cores += (min((used+waited)/span.Seconds(), cores+1, MaxWindowCores) - u.Cores) / n
-	u.Waited += (waited/span.Seconds() - u.Waited) / n
+	demand := min(used.Seconds()/span.Seconds(), cores+1, MaxWindowCores)
+	u.Cores += (demand - u.Cores) / float64(min(u.Readings, rememberedReadings))
 	return true
-}
-
-// waited returns the seconds of a span up to a reading in which the pod waited for a core: those in
-// which its limit held it up are not among them.
-func (u *podUse) waited(r *PodReading, span time.Duration) float64 {
-	throttled, periods := max(r.Throttled-u.Throttled, 0), uint32(0)
-	if r.ThrottledPeriods > u.ThrottledPeriods {
-		periods = uint32(min(r.ThrottledPeriods-u.ThrottledPeriods, math.MaxUint32))
-	}
-	return profile.Waited(min(r.Stalled-u.Stalled, span).Seconds(), throttled.Seconds(), periods)
-}
-
-// cores returns the demand that was measured of a pod of which so many cores were predicted. A lower
-// bound of no more than that says nothing.
-func (u *podUse) cores(predicted float64) float64 {
-	if profile.IsLowerBound(u.Cores, u.Waited) {
-		return max(u.Cores, predicted)
-	}
-	return u.Cores
 }
 
 // killed reports whether the pod may need more memory than its peak.
@@ -188,30 +165,33 @@ func (r *PodReading) settled() bool {
 	return r.Age >= settledAge || r.Ended && r.Age >= doneAge && r.OOMKills == 0
 }
 
-// misprediction reports whether the pod takes something else than was predicted.
-func (r *PodRecord) misprediction(reading *PodReading, units [reserve.Resources]float64) (s Misprediction, is bool) {
+// isOpen reports whether the pod may become a Misprediction of a resource.
+func (u *podUse) isOpen(resource reserve.Resource) bool { return !u.Mispredicted || u.Open[resource] }
+
+// misprediction finds the resources of which the pod takes something else than was predicted.
+func (r *PodRecord) misprediction(reading *PodReading, units [reserve.Resources]float64) (s Misprediction, of [reserve.Resources]bool) {
 	s.Pod = r.Key
-	ratio := func(predicted profile.Share, measured, unit float64) float64 {
-		if !(predicted.Confidence > 0 && predicted.Amount > 0) {
+	ratio := func(resource reserve.Resource, predicted profile.Share, measured float64) float64 {
+		if !(predicted.Confidence > 0 && predicted.Amount > 0) || !r.Use.isOpen(resource) {
 			return 0
 		}
 		by := measured / predicted.Amount
 		more := by >= mispredictedMore
 		less := by <= mispredictedLess && reading.settled()
 		off := math.Abs(measured - predicted.Amount)
-		is = is || (more || less) && off*unit >= mispredictedLeast && off >= mispredictedSDs*predicted.SD
+		of[resource] = (more || less) && off*units[resource] >= mispredictedLeast && off >= mispredictedSDs*predicted.SD
 		if by < 1 && !reading.settled() {
 			return 0 // it may take more yet, so nothing contradicts the profile
 		}
 		return min(by, MaxMisprediction)
 	}
 	if r.Use.Readings > 0 {
-		s.CPURatio = ratio(r.Demand.CPU, r.Use.cores(r.Demand.CPU.Amount), units[reserve.CPU])
+		s.CPURatio = ratio(reserve.CPU, r.Demand.CPU, r.Use.Cores)
 	}
 	if r.Use.Peak > 0 {
-		s.MemoryRatio = ratio(r.Demand.Memory, r.Use.Peak, units[reserve.Memory])
+		s.MemoryRatio = ratio(reserve.Memory, r.Demand.Memory, r.Use.Peak)
 	}
-	return s, is
+	return s, of
 }
 
 // Usage takes readings of pods. What a pod takes follows from them, not from what
@@ -241,10 +221,13 @@ func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 		if r.Use.killed() != killed {
 			p.pods.count()
 		}
-		if !news || r.Use.Mispredicted {
+		if !news {
 			continue
 		}
-		if s, is := r.misprediction(reading, units); is && len(p.mispredictions) < MaxMispredictions {
+		if s, of := r.misprediction(reading, units); of != [reserve.Resources]bool{} && len(p.mispredictions) < MaxMispredictions {
+			for resource, is := range of {
+				r.Use.Open[resource] = !is && r.Use.isOpen(reserve.Resource(resource))
+			}
 			r.Use.Mispredicted = true
 			p.mispredictions = append(p.mispredictions, madeMisprediction{at, s})
 		}
@@ -313,7 +296,7 @@ func (r *PodRecord) expected(resource reserve.Resource, unit, predicted float64,
 	case unit == 0:
 	case resource == reserve.CPU && r.Use.Readings > 0:
 		n := float64(r.Use.Readings)
-		return (predicted + n*unit*r.Use.cores(predicted/unit)) / (1 + n)
+		return (predicted + n*unit*r.Use.Cores) / (1 + n)
 	case resource == reserve.Memory && r.Use.Peak > 0:
 		age := at.Sub(r.RanAt)
 		return max(min(unit*r.Use.memory(), 1), predicted*math.Exp2(-age.Seconds()/memoryFade.Seconds()))

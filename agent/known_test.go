@@ -207,14 +207,6 @@ func TestUsageDoesNotChangeAvail(t *testing.T) {
 	}
 }
 
-// waiting is the reading of a pod that ran for a minute, used so many cores and waited for a share of the
-// time.
-func waiting(cores, share float64) agent.PodReading {
-	r := reading(1, time.Minute, cores, 1e9)
-	r.Stalled, r.Pressure = time.Duration(share*float64(time.Minute)), true
-	return r
-}
-
 func TestMispredictions(t *testing.T) {
 	for _, test := range []struct {
 		name      string
@@ -257,8 +249,16 @@ func TestMispredictions(t *testing.T) {
 			[]agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: 1}},
 		},
 		{
-			"once a pod", certain(1, 1e9), []agent.PodReading{reading(1, time.Second, 2, 2e9), reading(1, 2*time.Second, 4, 4e9)},
+			"once a pod and resource", certain(1, 1e9), []agent.PodReading{reading(1, time.Second, 2, 2e9), reading(1, 2*time.Second, 4, 4e9)},
 			[]agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: 2}},
+		},
+		{
+			"memory of a young pod, and then its CPU", certain(1, 1e9), []agent.PodReading{reading(1, time.Second, .5, 2e9), reading(1, 2*time.Second, 2, 4e9)},
+			[]agent.Misprediction{{Pod: 1, MemoryRatio: 2}, {Pod: 1, CPURatio: 2}},
+		},
+		{
+			"CPU, then memory, and then no more", certain(1, 1e9), []agent.PodReading{reading(1, time.Second, 2, 1e9), reading(1, 2*time.Second, 2, 2e9), reading(1, 3*time.Second, 9, 9e9)},
+			[]agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: 1}, {Pod: 1, MemoryRatio: 2}},
 		},
 		{"within two deviations", varied(1, .3, 1e9, 6e8), []agent.PodReading{reading(1, time.Second, 1.59, 2.19e9)}, nil},
 		{
@@ -278,19 +278,6 @@ func TestMispredictions(t *testing.T) {
 		{
 			"more memory of a young pod, which may take more CPU yet", certain(1, 1e9), []agent.PodReading{reading(1, time.Second, .5, 2e9)},
 			[]agent.Misprediction{{Pod: 1, MemoryRatio: 2}},
-		},
-		{"less while several tasks wait", certain(8, 1e9), []agent.PodReading{waiting(3, 1)}, nil},
-		{
-			"less while several tasks wait seldom", certain(8, 1e9), []agent.PodReading{waiting(1.75, .25)},
-			[]agent.Misprediction{{Pod: 1, CPURatio: .25, MemoryRatio: 1}},
-		},
-		{
-			"less while one task waits", certain(2, 1e9), []agent.PodReading{waiting(.25, .75)},
-			[]agent.Misprediction{{Pod: 1, CPURatio: .5, MemoryRatio: 1}},
-		},
-		{
-			"more though several tasks wait", certain(2, 1e9), []agent.PodReading{waiting(3, 1)},
-			[]agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: 1}},
 		},
 		{"a pod older than the agent", certain(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second, AgeUnknown: true, CPU: time.Hour, MemoryPeak: 1e9}}, nil},
 	} {

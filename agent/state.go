@@ -336,5 +336,5 @@ func (s State) records() []PodRecord {
 }
 
 func (u *podUse) valid() bool {
-	return u.Readings >= 0 && u.Cores >= 0 && u.Cores <= MaxWindowCores && u.Waited >= 0 && u.Waited <= 1 && u.Peak >= 0 && !math.IsInf(u.Peak, 0)
+	return u.Readings >= 0 && u.Cores >= 0 && u.Cores <= MaxWindowCores && u.Peak >= 0 && !math.IsInf(u.Peak, 0)
 }

@@ -193,7 +193,7 @@ func (m *metricSet) confirmed(pods []reserve.Confirmation) {
 }
 
 // mispredicted counts a pod whose measured usage differed from the prediction. A ratio of 0 means
-// that nothing was predicted for that resource.
+// that nothing contradicts a prediction for that resource (see agent.Misprediction).
 func (m *metricSet) mispredicted(s agent.Misprediction) {
 	m.mispredictions.Inc()
 	for i, ratio := range [reserve.Resources]float64{reserve.CPU: s.CPURatio, reserve.Memory: s.MemoryRatio} {

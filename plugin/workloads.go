@@ -242,6 +242,6 @@ func newMispredictions(r, before *agent.Report) []agent.Misprediction {
 		return r.Mispredictions
 	}
 	return slices.DeleteFunc(slices.Clone(r.Mispredictions), func(s agent.Misprediction) bool {
-		return slices.ContainsFunc(before.Mispredictions, func(old agent.Misprediction) bool { return old.Pod == s.Pod })
+		return slices.Contains(before.Mispredictions, s) // of a pod there may be two, of its CPU and of its memory
 	})
 }

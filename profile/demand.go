@@ -16,8 +16,7 @@ type Share struct{ Amount, SD, Confidence float64 }
 // safe for concurrent reading.
 type Demand struct{ CPU, Memory Share }
 
-// defaultCredibility is K where none is given: in the simulator it was better than ½ and 4
-// (profiles.config.credibility of spazio-lab).
+// defaultCredibility is K where none is given: in the simulator it was better than ½ and 4.
 const defaultCredibility = 1
 
 // Blend is Bühlmann's credibility estimate (Experience Rating and Credibility,

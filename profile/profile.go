@@ -281,8 +281,8 @@ func (t *throttling) share() float64 {
 	return min(t.throttled/t.periods, 1)
 }
 
-// resources are cpuOf, the CPU, and memoryOf, memory.
-const resources, cpuOf, memoryOf = 2, 0, 1
+// resources are the CPU and, memoryOf, memory.
+const resources, memoryOf = 2, 1
 
 // keyOf is the FNV-1a hash of the name of a pod or a node: names are compared often
 // and kept for every pod.
@@ -316,17 +316,12 @@ type reading struct {
 // sums are of a pod's windows.
 type sums struct {
 	cpu, seconds, peak float64
-	// waited is the time waited of the watched seconds, which are those since the state was restored.
-	waited, watched float64
 }
 
 func (s *sums) add(w *Window, memory float64) {
 	if !w.NoCPU {
-		waited, span := w.waited(), w.Span.Seconds()
-		s.cpu += w.CPU + waited
-		s.seconds += span
-		s.waited += waited
-		s.watched += span
+		s.cpu += w.CPU + w.waited()
+		s.seconds += w.Span.Seconds()
 	}
 	s.peak = max(s.peak, memory)
 }
@@ -345,11 +340,6 @@ func (s *sums) amount(r int) float64 {
 		return s.cpu / s.seconds
 	}
 	return s.peak
-}
-
-// isLowerBound reports whether the amount of CPU is less than the pod would have taken of idle cores.
-func (s *sums) isLowerBound() bool {
-	return s.watched > 0 && IsLowerBound(s.cpu/s.seconds, s.waited/s.watched)
 }
 
 // livePods are in the order of nodes and pods.

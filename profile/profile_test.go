@@ -72,35 +72,6 @@ func TestProfileCountsPods(t *testing.T) {
 	}
 }
 
-// Waiting counts once however many tasks wait, so the demand of several is underestimated: it does not
-// count if it is less than the known demand.
-func TestProfileOfTasksThatWait(t *testing.T) {
-	for _, test := range []struct {
-		name               string
-		known, used, waits float64
-		want               float64
-	}{
-		{"less than is known", 8, 3, 1, 8},
-		{"more than is known", 8, 9, 1, 9},
-		{"less, but they seldom wait", 8, 6.75, .25, 7.5},
-		{"less, but of one task", 1.5, .25, .75, 1.25},
-		{"nothing is known", 0, 3, 1, 4},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			p := newProfile(t, profile.Config{})
-			if test.known > 0 {
-				observe(t, p, start, window("known", test.known, 1e8))
-			}
-			w := window("waits", test.used, 1e8)
-			w.Stalled = test.waits * 60
-			observe(t, p, start, w)
-			if cpu, memory := p.Evidence(); math.Abs(cpu.Mean-test.want) > 1e-9 || memory.Mean != 1e8 {
-				t.Errorf("got %v cores and %v bytes, want %v and 1e8", cpu.Mean, memory.Mean, test.want)
-			}
-		})
-	}
-}
-
 // A value that was not measured is unknown, not zero.
 func TestUnknownIsNoZero(t *testing.T) {
 	p := newProfile(t, profile.Config{})

@@ -71,10 +71,9 @@ func (s *scope) of(l *livePod) *reading {
 	return nil
 }
 
-// observe takes a live pod's reading and reports whether it restarted the evidence. Memory of
-// a pod that is growing, and CPU of one whose tasks wait together, are lower bounds of what the
-// pod would take, which say nothing if they are less than others'. Evidence of nothing else is
-// better than none for CPU.
+// observe takes a live pod's reading and reports whether it restarted the evidence. Of
+// a pod that is growing memory is a lower bound of what the pod will take, which says
+// nothing if it is less than others'.
 func (s *scope) observe(l *livePod, weight float64, today int64, fresh, growing, ended bool) (restarted bool) {
 	if today > s.newest {
 		s.days, s.newest = s.days+1, today
@@ -89,12 +88,7 @@ func (s *scope) observe(l *livePod, weight float64, today int64, fresh, growing,
 			continue
 		}
 		x := own.amount(r)
-		lower := growing && s.under(r, x, ended)
-		if r == cpuOf {
-			others := s.others(r)
-			lower = own.isLowerBound() && others.Pods > 0 && x <= others.Mean
-		}
-		if lower {
+		if r == memoryOf && growing && s.under(r, x, ended) {
 			s.outliers[r].drop(l)
 			s.stale[r]++
 			continue

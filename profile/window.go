@@ -82,12 +82,6 @@ func Waited(stalled, throttled float64, periods uint32) float64 {
 // limitPeriod is that of a CPU limit as the kubelet sets it, in seconds.
 const limitPeriod = .1
 
-// IsLowerBound reports whether a pod would have taken more of idle cores than the cores that it used
-// and waited for, given the share of the time in which it waited. Waiting counts once however many of
-// a pod's tasks wait, so where they wait for much of the time the sum is too little. A pod of one task
-// never takes more than a core.
-func IsLowerBound(cores, waited float64) bool { return cores > 1 && waited >= .5 }
-
 func (u *Usage) waited() float64 { return Waited(u.Stalled, u.Throttled, u.ThrottledPeriods) }
 
 // Amend has what contradicts the rest of the usage count as not measured. Tasks cannot wait

@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/spazio-scheduler/spazio/sim/node"
+import (
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/spazio-scheduler/spazio/sim/node"
+)
 
 // Energy is what nodes have taken in joules.
 type Energy struct {
@@ -43,18 +47,15 @@ func (s *cluster) open() {
 }
 
 // energy adds the figures of what was taken, where pods that ended sojourned for so long.
-func (m *metrics) energy(e Energy, sojourn []float64) {
+func (m *metrics) energy(e Energy, ended int, sojourn []float64) {
 	const kilo = 1e3
 	m.add("energy", e.Joules/kilo, "kJ")
 	m.add("energy_dynamic", e.Dynamic()/kilo, "kJ")
 	m.add("energy_if_empty_slept", e.IfEmptySlept()/kilo, "kJ")
-	if len(sojourn) == 0 {
-		return
+	if ended > 0 {
+		m.add("energy_pod", e.Joules/float64(ended), "J")
 	}
-	sum := 0.
-	for _, s := range sojourn {
-		sum += s
+	if len(sojourn) > 0 {
+		m.add("edp", e.Joules/kilo*floats.Sum(sojourn)/float64(len(sojourn)), "kJ s")
 	}
-	m.add("energy_pod", e.Joules/float64(len(sojourn)), "J")
-	m.add("edp", e.Joules/kilo*sum/float64(len(sojourn)), "kJ s")
 }

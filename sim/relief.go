@@ -108,8 +108,8 @@ func (s *spazio) measuredNode(i int) relief.Node {
 // disruptionMetrics are the figures of a run in which pods may be evicted by a descheduler:
 //
 //   - total slowdown: from a pod's first start, or its creation where there was none, to its end, over
-//     its run time alone; to the end of the run where its Job gave up or the horizon cut it off, a
-//     lower bound then
+//     its run time alone; to the end of the run where its Job gave up or the horizon cut it off, at
+//     least 1 and a lower bound then
 //   - disruptions, of services too; work lost: their share of all that was done
 //   - disrupted again: pods that were evicted twice within ten minutes
 //   - server down: the longest time from the eviction of a service's pod to its replacement's start
@@ -149,7 +149,7 @@ func disruptionMetrics(r Result) metrics {
 		}
 		ended := record.Done
 		if ended < 0 {
-			ended = max(r.End, first)
+			ended = max(r.End, first+p.Solo())
 		}
 		slowdown = append(slowdown, (ended-first)/p.Solo())
 	}

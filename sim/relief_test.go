@@ -129,20 +129,21 @@ func TestDisruptionMetrics(t *testing.T) {
 		Nodes: 1, End: 1000, Done: 500,
 		Pods: []sim.Pod{
 			{Work: 100, Evictable: true}, {Work: 50}, {Server: node.Server{Rate: 1, Work: 1}, Evictable: true},
-			{Work: 50, Evictable: true}, {Work: 25, Created: 800}, {Work: 10, Created: 700},
+			{Work: 50, Evictable: true}, {Work: 25, Created: 800}, {Work: 10, Created: 700}, {Work: 50, Created: 900},
 		},
 		Records: []sim.Record{
 			{Node: 0, Bound: 700, Running: 710, Done: 810}, {Node: 0, Bound: 0, Running: 10, Done: 110}, {Node: 0, Running: 1, Done: -1},
 			{Node: -1, Running: -1, Done: -1, GaveUp: true}, // after it was evicted: (1000 − 100)/50
 			{Node: 0, Running: 900, Done: -1},               // still runs: (1000 − 900)/25
 			{Node: -1, Running: -1, Done: -1},               // never started: (1000 − 700)/10
+			{Node: 0, Running: 990, Done: -1},               // still runs, for less than it takes alone: 1
 		},
 		Disruptions: []sim.Disruption{
 			{Pod: 3, Began: 100, At: 150, Back: -1}, {Pod: 0, Began: 10, At: 60, Back: 80, Lost: 25}, {Pod: 0, Began: 80, At: 700, Back: 710, Lost: 75}, {Pod: 2, At: 100, Back: 103}, {Pod: 2, At: 690, Back: -1},
 		},
 	}
 	want := map[string]float64{
-		"total_slowdown_mean": (8 + 2 + 18 + 4 + 30) / 5., "total_slowdown_p50": 8, "total_slowdown_p99": 30, "disruptions": 5, "work_lost": .2, "disrupted_again": 1, "server_down": 310,
+		"total_slowdown_mean": (8 + 2 + 18 + 4 + 30 + 1) / 6., "total_slowdown_p50": 4, "total_slowdown_p99": 30, "disruptions": 5, "work_lost": .2, "disrupted_again": 1, "server_down": 310,
 	}
 	got := map[string]float64{}
 	for _, m := range sim.Summarise(r) {

@@ -205,14 +205,7 @@ func (s *cluster) readReplica(r *replica) (cores float64, ok bool) {
 
 // resizeService creates or deletes pods until a service has n.
 func (s *cluster) resizeService(w *service, n int) {
-	var wanted, others []*replica
-	for _, r := range w.replicas {
-		if r.wanted {
-			wanted = append(wanted, r)
-		} else {
-			others = append(others, r)
-		}
-	}
+	wanted, others := split(w.replicas)
 	for i := len(wanted); i < n; i++ {
 		r := others[i-len(wanted)]
 		if r.wanted = true; r.absent {
@@ -227,6 +220,23 @@ func (s *cluster) resizeService(w *service, n int) {
 		s.deleteReplica(r)
 	}
 	s.agenda.add(event{at: s.now + s.Latency, kind: shared, pod: wanted[0].of})
+}
+
+// split returns the replicas that are wanted and the others, first those that are absent: one that drains
+// serves only once it was made anew.
+func split(replicas []*replica) (wanted, others []*replica) {
+	var draining []*replica
+	for _, r := range replicas {
+		switch {
+		case r.wanted:
+			wanted = append(wanted, r)
+		case r.absent:
+			others = append(others, r)
+		default:
+			draining = append(draining, r)
+		}
+	}
+	return wanted, append(others, draining...)
 }
 
 // orderForDeletion sorts pods as a ReplicaSet does that has too many: those without a node

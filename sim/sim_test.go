@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -319,7 +320,7 @@ func TestSummarise(t *testing.T) {
 		"slowdown_mean": 1.5, "slowdown_p50": 1, "slowdown_p95": 2, "slowdown_p99": 2,
 		"slowdown_jain": .9, "wait_max": 7, "unfinished": 1, "gave_up": 0, "least_share": 1, "kills": 1, "evictions": 3, "most_pods_per_core": 1.5,
 		"cpu_wait": 0, "memory_overload": 0, "utilisation": .25,
-		"server_unserved": 7, "server_failed": 2, "server_mean": 2, "server_p50": 1, "server_p95": 3, "server_p99": 3,
+		"server_unserved": 7, "server_failed": 2, "server_p99_offered": 12, "server_mean": 2, "server_p50": 1, "server_p95": 3, "server_p99": 3,
 	}
 	got := map[string]float64{}
 	for _, m := range sim.Summarise(r) {
@@ -338,6 +339,23 @@ func TestSummarise(t *testing.T) {
 		}
 	}
 	r.Records[2].GaveUp = false
+
+	// Of 200 requests two without a response are no more than a hundredth.
+	r.Responses, r.Unserved, r.Failed = append(slices.Repeat([]float64{1}, 197), 3), .6, 1
+	// One that waits for a node has waited until the end of the run, unless its Job gave up.
+	waits := func() {
+		for _, m := range sim.Summarise(r) {
+			want, ok := map[string]float64{"wait_max": map[bool]float64{false: 8, true: 1}[r.Records[2].GaveUp], "server_p99_offered": 3}[m.Name]
+			if ok && m.Value != want {
+				t.Errorf("gave up %v: %s is %g, want %g", r.Records[2].GaveUp, m.Name, m.Value, want)
+			}
+		}
+	}
+	r.Records[2].Bound = -1
+	waits()
+	r.Records[2].GaveUp = true
+	waits()
+	r.Records[2].Bound, r.Records[2].GaveUp = 11, false
 
 	// Residents wait for nothing, and have their own slowdown.
 	r.Pods[1].On, r.Records[1].Bound = 1, 30

@@ -27,7 +27,8 @@ type Metric struct {
 //   - owner jain: Jain's index over owners of what their pods' sojourns add up to, over the
 //     same of the pods alone on a node
 //   - resident slowdown: the same of the pods that are on nodes from the start
-//   - wait: the longest time from a pod's creation to its last bind
+//   - wait: the longest time from a pod's creation to its last bind, or to the end of the run if it
+//     waits then, a lower bound
 //   - unfinished: pods that the horizon cut off, which have no run and no slowdown; gave up: those
 //     whose Job did
 //   - kills, evictions: by the kernel, and by kubelets, which refuse some pods at once; lost
@@ -44,12 +45,13 @@ type Metric struct {
 //     to take; cpu and memory ratio: what these took over what was expected of them, as
 //     far as there was confidence, p10, p50 and p90
 //   - server: mean and p99 of response times; unserved: requests to services without a ready
-//     pod; failed: those that ended without a response, with their pod or with the run
+//     pod; failed: those that ended without a response, with their pod or with the run; p99 offered:
+//     the p99 of all, where these two took as long as the run
 //   - where a descheduler may evict pods, what follows from it ([Disruption])
 //   - energy, where the nodes' power is modelled: all that they took from the workload's
 //     start to its end, in kJ; energy dynamic what of it load has caused, energy if empty
 //     slept what it were if a node without pods took nothing; energy pod all of it over
-//     the pods that ended, and edp times their mean sojourn
+//     the pods that ended or gave up, and edp it times the mean sojourn
 func Summarise(r Result) []Metric {
 	var run, sojourn, unfinished, slowdown, resident []float64
 	owners := sojourns{}
@@ -62,8 +64,12 @@ func Summarise(r Result) []Metric {
 		first = math.Min(first, p.Created)
 		kills += record.Kills
 		evictions += record.Evictions
-		if p.On == 0 && record.Bound >= 0 {
+		switch {
+		case p.On > 0 || record.GaveUp:
+		case record.Bound >= 0:
 			wait = math.Max(wait, record.Bound-p.Created)
+		default:
+			wait = math.Max(wait, r.End-p.Created)
 		}
 		if record.Done < 0 {
 			sojourned := max(r.End-p.Created, 0)
@@ -119,16 +125,27 @@ func Summarise(r Result) []Metric {
 		m = append(m, disruptionMetrics(r)...)
 	}
 	if r.Energy.Joules > 0 {
-		m.energy(r.Energy, sojourn)
+		m.energy(r.Energy, len(sojourn), slices.Concat(sojourn, unfinished))
 	}
 	if len(r.Responses) > 0 {
 		m.quantiles("server", "s", r.Responses)
 	}
 	if len(r.Responses) > 0 || r.Unserved > 0 || r.Failed > 0 {
+		m.add("server_p99_offered", offeredP99(r), "s")
 		m.add("server_unserved", r.Unserved, "requests")
 		m.add("server_failed", float64(r.Failed), "requests")
 	}
 	return m
+}
+
+func offeredP99(r Result) float64 {
+	sorted := slices.Clone(r.Responses)
+	slices.Sort(sorted)
+	rank := int(math.Ceil(.99 * (float64(len(sorted)+r.Failed) + math.Round(r.Unserved))))
+	if rank > len(sorted) {
+		return r.End
+	}
+	return sorted[max(rank, 1)-1]
 }
 
 type metrics []Metric

@@ -305,8 +305,13 @@ func TestSpread(t *testing.T) {
 				keys = append(keys, of[string](t, c, "topologyKey"))
 			}
 		}
-		if diff := cmp.Diff([]string{"topology.kubernetes.io/zone", "kubernetes.io/hostname"}, keys); diff != "" {
+		if diff := cmp.Diff([]string{"kubernetes.io/hostname"}, keys); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", o.GetName(), diff)
+		}
+		preferred := find(t, objects, o.GetKind(), o.GetName(), "spec", "template", "spec", "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution").([]any)
+		if len(preferred) != 1 || of[string](t, preferred[0], "podAffinityTerm", "topologyKey") != "topology.kubernetes.io/zone" ||
+			of[string](t, preferred[0], "podAffinityTerm", "labelSelector", "matchLabels", "app.kubernetes.io/name") != o.GetName() {
+			t.Errorf("%s: %v", o.GetName(), preferred)
 		}
 	}
 }

@@ -85,9 +85,12 @@ func Add(mgr manager.Manager, o Options) error {
 	if err := addIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
-	for _, add := range []func(manager.Manager, Options, *metrics) error{addTestbed, addBatchJob, addScheduling} {
-		if err := add(mgr, o, m); err != nil {
-			return fmt.Errorf("controller: %w", err)
+	for _, c := range []struct {
+		name string
+		add  func(manager.Manager, Options, *metrics) error
+	}{{"testbed", addTestbed}, {"batchjob", addBatchJob}, {"scheduling", addScheduling}} {
+		if err := c.add(mgr, o, m); err != nil {
+			return fmt.Errorf("controller %s: %w", c.name, err)
 		}
 	}
 	return nil

@@ -118,9 +118,9 @@ func JudgeFindings(cases []Case, rows []Row) []FindingVerdict {
 }
 
 func (k claim) verdict(label string, measured Interval) FindingVerdict {
-	sign, holds := "≤", measured.Mean <= k.bound
+	sign, holds := "≤", measured.atMost(k.bound)
 	if k.atLeast {
-		sign, holds = "≥", measured.Mean >= k.bound
+		sign, holds = "≥", measured.atLeast(k.bound)
 	}
 	return FindingVerdict{
 		verdict{label, fmt.Sprintf("%s: %s/%s %s %g", k.metric, k.of, k.to, sign, k.bound), measured, holds},

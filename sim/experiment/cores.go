@@ -11,13 +11,15 @@ import (
 const (
 	coresUsed  = "cores_at_p99"
 	mostSlowed = 1.2
+	// offeredP99 is that of all requests, where those without a response took as long as the run.
+	offeredP99 = "server_p99_offered"
 )
 
 // ServiceCores answers the question of the experiment services from the rows of its runs: for each
 // scheduler and seed the most cores in use, in the mean of the run and by all pods, at one of the
 // loads that were offered at which the 99th percentile of the services' responses is at most 1.2
-// times that alone. Where there is no such load these are the cores of the services alone. The cases
-// that it returns are those of the experiment without their load.
+// times that alone, requests without a response included. Where there is no such load these are the
+// cores of the services alone. The cases that it returns are those of the experiment without their load.
 func ServiceCores(cases []Case, rows []Row) (answered []Case, answers []Row) {
 	type run struct {
 		label, scheduler string
@@ -45,7 +47,7 @@ func ServiceCores(cases []Case, rows []Row) (answered []Case, answers []Row) {
 		for _, r := range rows {
 			own, alone := run{c.Label, r.Scheduler, r.Seed}, run{c.Label, Idle, r.Seed}
 			most, ok := p99[alone]
-			if !ok || r.Experiment != c.Label || r.Metric != "server_p99" || r.Scheduler == Idle {
+			if !ok || r.Experiment != c.Label || r.Metric != offeredP99 || r.Scheduler == Idle {
 				continue
 			}
 			k := run{answer.Label, r.Scheduler, r.Seed}

@@ -234,6 +234,7 @@ func TestBounds(t *testing.T) {
 		{"run_mean", "unfinished", 2, 1, "", "", ""},
 		{"sojourn_mean", "gave_up", 2, 1, "", "", ""},
 		{"total_slowdown_p99", "gave_up", 0, 1, "", "≤", "≥"},
+		{"edp", "unfinished", 2, 0, "≥", "≥", "≤"},
 	} {
 		data := slices.Concat(
 			rows(test.metric, map[string][]float64{"spazio": {5, 6}, "default": {7, 8}}),
@@ -261,6 +262,61 @@ func TestBounds(t *testing.T) {
 		verdicts := experiment.Judge(traces, data, experiment.Spazio)
 		if len(verdicts) != 1 || verdicts[0].Holds != holds {
 			t.Errorf("with pods cut off %v: %+v", !holds, verdicts)
+		}
+	}
+}
+
+// What pods that did not end leave open neither holds nor has a p-value, and no lower bound is better than an
+// exact figure: of a Spazio that takes half of the default's time, or thrice.
+func TestOpenByUnended(t *testing.T) {
+	batch := cases(t, "finding-1-batch", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})[:1]
+	memory := cases(t, "memory", experiment.Params{Nodes: 1, Pods: 2}, experiment.Sweep{Law: []workload.Law{workload.Equal}})[:1]
+	for _, test := range []struct {
+		spazio           []float64
+		ownCut, otherCut float64
+		best             string
+		holds, isTested  bool
+		losses           []string
+	}{
+		{[]float64{50, 51}, 0, 0, "0.51", true, true, nil},
+		{[]float64{50, 51}, 0, 1, "≤0.51", true, true, nil},
+		{[]float64{50, 51}, 1, 0, "≥0.51", false, false, nil},
+		{[]float64{50, 51}, 1, 1, "≈0.51", false, false, nil},
+		{[]float64{300, 310}, 0, 0, "3.05", false, true, []string{"default 3.05"}},
+		{[]float64{300, 310}, 0, 1, "≤3.05", false, false, []string{"low-risk 1.52"}},
+		{[]float64{300, 310}, 1, 0, "≥3.05", false, true, []string{"default ≥3.05"}},
+		{[]float64{300, 310}, 1, 1, "≈3.05", false, false, []string{"default ≈3.05"}},
+	} {
+		data := func(label, metric string) (rows []experiment.Row) {
+			for scheduler, values := range map[string][]float64{"spazio": test.spazio, "source": test.spazio, "default": {100, 100}, "low-risk": {200, 200}} {
+				for seed, v := range values {
+					cut := map[string]float64{"spazio": test.ownCut, "source": test.ownCut, "default": test.otherCut}[scheduler]
+					rows = append(rows, experiment.Row{Experiment: label, Scheduler: scheduler, Seed: uint64(seed), Metric: metric, Value: v},
+						experiment.Row{Experiment: label, Scheduler: scheduler, Seed: uint64(seed), Metric: "unfinished", Value: cut})
+				}
+			}
+			return rows
+		}
+		i, _ := experiment.Best(experiment.Summarise(data("e", "makespan")), "e", "makespan", experiment.Spazio, func(peer string) bool { return peer == experiment.Default })
+		if got := fmt.Sprintf("%s%.2f", i.Bound, i.Mean); got != test.best {
+			t.Errorf("%+v: to the best %s", test, got)
+		}
+		var losses []string
+		for _, l := range experiment.Losses(memory, data(memory[0].Label, "sojourn_mean"), experiment.Spazio) {
+			losses = append(losses, fmt.Sprintf("%s %s%.2f", l.Other, l.Ratio.Bound, l.Ratio.Mean))
+		}
+		if diff := cmp.Diff(test.losses, losses); diff != "" {
+			t.Errorf("%+v: losses (-want +got):\n%s", test, diff)
+		}
+		for _, h := range experiment.Headlines(memory, data(memory[0].Label, "sojourn_mean")) {
+			if h.Metric == "sojourn_mean" && h.Other == experiment.Default && math.IsNaN(h.P) == test.isTested {
+				t.Errorf("%+v: p is %g", test, h.P)
+			}
+		}
+		for _, v := range experiment.JudgeFindings(batch, data(batch[0].Label, "makespan")) {
+			if v.Holds != test.holds {
+				t.Errorf("%+v: %+v", test, v)
+			}
 		}
 	}
 }

@@ -5,6 +5,12 @@ import (
 	"io"
 )
 
+// Best and Digest are for tests.
+var (
+	Best   = best
+	Digest = digest
+)
+
 // NewRecorder writes to the given writers; nil omits a file.
 func NewRecorder(pods, timeline io.Writer) *recorder {
 	var r recorder

@@ -58,7 +58,8 @@ func pairedP(ratios []float64) float64 {
 
 // Headline is a comparison of the headline table: the metric of a Spazio over the other scheduler's,
 // and the p-value that there is no difference, adjusted for the number of the table's rows. Both are
-// NaN where the test could not be computed; such a row still counts among them.
+// NaN where the test could not be computed, or where pods that did not end leave open which is better;
+// such a row still counts among them.
 type Headline struct {
 	Experiment, Scheduler, Metric, Other string
 	Ratio                                Interval
@@ -129,7 +130,10 @@ func headline(ratios []Line, label, scheduler, metric, other string) Headline {
 	h := Headline{Experiment: label, Scheduler: scheduler, Metric: metric, Other: other, Ratio: Interval{Mean: nan, Low: nan, High: nan}, P: nan}
 	for _, l := range ratios {
 		if l.Experiment == label && l.Scheduler == scheduler && l.Metric == metric {
-			h.Ratio, h.P = l.Interval, pairedP(l.Values)
+			h.Ratio = l.Interval
+			if h.Ratio.atMost(1) || h.Ratio.atLeast(1) {
+				h.P = pairedP(l.Values)
+			}
 		}
 	}
 	return h

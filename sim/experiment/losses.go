@@ -41,14 +41,20 @@ var judged = []struct {
 }
 
 // Losses lists where another scheduler that places pods is better than the given
-// one by more than a hundredth, the 95 % interval on its side where there is one.
+// one by more than a hundredth, the 95 % interval on its side where there is one. A scheduler whose figure
+// is a lower bound is not known to be better than one whose figure is not.
 func Losses(cases []Case, rows []Row, scheduler string) []loss {
-	best := map[[2]string]Line{}
-	for _, l := range Summarise(rows) {
-		if l.Scheduler == scheduler || !other(l.Scheduler) {
+	lines, best, isBound := Summarise(rows), map[[2]string]Line{}, map[[2]string]bool{}
+	for _, l := range lines {
+		if l.Scheduler == scheduler {
+			isBound[[2]string{l.Experiment, l.Metric}] = l.Bound != ""
+		}
+	}
+	for _, l := range lines {
+		k := [2]string{l.Experiment, l.Metric}
+		if l.Scheduler == scheduler || !other(l.Scheduler) || l.Bound != "" && !isBound[k] {
 			continue
 		}
-		k := [2]string{l.Experiment, l.Metric}
 		if b, ok := best[k]; !ok || better(l.Metric, l.Mean, b.Mean) {
 			best[k] = l
 		}

@@ -37,7 +37,7 @@ func unended(rows []Row) func(lineKey) bool {
 	}
 	return func(k lineKey) bool {
 		slowdown := strings.HasPrefix(k.metric, "total_slowdown")
-		if !slowdown && k.metric != "makespan" && !strings.HasPrefix(k.metric, "sojourn") {
+		if !slowdown && k.metric != "makespan" && k.metric != "edp" && !strings.HasPrefix(k.metric, "sojourn") {
 			return false
 		}
 		return some[lineKey{k.experiment, k.scheduler, "unfinished"}] || slowdown && some[lineKey{k.experiment, k.scheduler, "gave_up"}]
@@ -118,16 +118,31 @@ func Ratios(rows []Row, base string) []Line {
 		l := &lines[i]
 		k := lineKey{l.Experiment, l.Scheduler, l.Metric}
 		l.Interval = geometric(l.Values, divide(sums[k][0], sums[k][1]))
-		switch own, other := isBound(k), isBound(lineKey{l.Experiment, base, l.Metric}); {
-		case own && other:
-			l.Bound = "≈"
-		case own:
-			l.Bound = "≥"
-		case other:
-			l.Bound = "≤"
-		}
+		l.Bound = boundOf(isBound(k), isBound(lineKey{l.Experiment, base, l.Metric}))
 	}
 	return lines
+}
+
+// boundOf is the Bound of a ratio of which one or both may be a lower bound.
+func boundOf(own, base bool) string {
+	switch {
+	case own && base:
+		return "≈"
+	case own:
+		return "≥"
+	case base:
+		return "≤"
+	}
+	return ""
+}
+
+// atMost reports whether the true figure is known to be no more than a bound, as far as the mean says.
+func (i Interval) atMost(bound float64) bool {
+	return i.Mean <= bound && (i.Bound == "" || i.Bound == "≤")
+}
+
+func (i Interval) atLeast(bound float64) bool {
+	return i.Mean >= bound && (i.Bound == "" || i.Bound == "≥")
 }
 
 func divide(a, b float64) float64 {

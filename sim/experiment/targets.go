@@ -160,9 +160,9 @@ func Judge(cases []Case, rows []Row, scheduler string) []verdict {
 				continue
 			}
 			own, _ := interval(measured.means, c.Label, t.metric, scheduler)
-			holds := i.Mean <= t.bound+tolerance && (i.Bound == "" || i.Bound == "≤") || own.Mean == 0 // there is no less
+			holds := i.atMost(t.bound+tolerance) || own.Mean == 0 // there is no less
 			if t.atLeast {
-				holds = i.Mean >= t.bound-tolerance && (i.Bound == "" || i.Bound == "≥")
+				holds = i.atLeast(t.bound - tolerance)
 			}
 			verdicts = append(verdicts, verdict{c.Label, t.claim(), i, holds})
 		}
@@ -219,21 +219,22 @@ func interval(lines []Line, label, metric, scheduler string) (Interval, bool) {
 
 // best is the ratio of the scheduler's mean to the least of the others' that count.
 func best(lines []Line, label, metric, scheduler string, counts func(peer string) bool) (Interval, bool) {
-	own, least := math.NaN(), math.Inf(1)
-	n := 0
+	own, least := Interval{Mean: math.NaN()}, Interval{Mean: math.Inf(1)}
 	for _, l := range lines {
 		switch {
 		case l.Experiment != label || l.Metric != metric:
 		case l.Scheduler == scheduler:
-			own, n = l.Mean, l.N
+			own = l.Interval
 		case other(l.Scheduler) && counts(l.Scheduler):
-			least = math.Min(least, l.Mean)
+			if l.Mean < least.Mean {
+				least = l.Interval
+			}
 		}
 	}
-	if math.IsNaN(own) || math.IsInf(least, 1) {
+	if math.IsNaN(own.Mean) || math.IsInf(least.Mean, 1) {
 		return Interval{}, false
 	}
-	return Interval{Mean: own / least, Low: math.NaN(), High: math.NaN(), N: n}, true
+	return Interval{Mean: own.Mean / least.Mean, Low: math.NaN(), High: math.NaN(), N: own.N, Bound: boundOf(own.Bound != "", least.Bound != "")}, true
 }
 
 func (t target) claim() string {

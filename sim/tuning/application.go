@@ -96,16 +96,20 @@ func draw(seed uint64) (services []service, visits float64) {
 }
 
 // visitSeconds draws as many visits of a minute as there are on average, and appends
-// the seconds of each: as many calls of each service as it has on average, one after the other.
+// the seconds of each: as many calls of each service as it has on average, one after the other. Those of a
+// visit that calls a service without responses are not known, and it is left out.
 func visitSeconds(rng *rand.Rand, dst []float64, services []service, visits float64, responses [][]float64) []float64 {
+visits:
 	for range int(visits * 60) {
 		sum := 0.
 		for i, s := range services {
 			calls := int(s.calls + rng.Float64()) // the rest is the chance of one more
 			for range calls {
-				if all := responses[i]; len(all) > 0 {
-					sum += all[rng.IntN(len(all))]
+				all := responses[i]
+				if len(all) == 0 {
+					continue visits
 				}
+				sum += all[rng.IntN(len(all))]
 			}
 		}
 		dst = append(dst, sum)

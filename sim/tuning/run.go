@@ -273,6 +273,7 @@ type server struct {
 	before         node.Usage
 	now            float64
 	responses      []float64
+	response       float64 // mean of the last minutes in which there were any, in seconds
 }
 
 const pod = 1
@@ -298,7 +299,7 @@ type reading struct {
 	span     time.Duration
 	used     node.Usage
 	demands  []float64 // cores of each look
-	response float64   // mean, in seconds
+	response float64   // mean, in seconds; that before where there was none
 }
 
 // share is that of the periods in which the limit held it up.
@@ -325,9 +326,14 @@ func (s *server) run(minutes int) reading {
 	}
 	r.used = less(s.before, first)
 	s.responses = s.model.Responses(s.responses[:0])
+	mean := 0.
 	for _, seconds := range s.responses {
-		r.response += seconds / float64(len(s.responses))
+		mean += seconds / float64(len(s.responses))
 	}
+	if len(s.responses) > 0 {
+		s.response = mean
+	}
+	r.response = s.response
 	return r
 }
 

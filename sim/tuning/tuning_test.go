@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -112,9 +113,9 @@ func TestScenarios(t *testing.T) {
 }
 
 // A visit takes as many responses as there are calls: of two whole and half a one, which is 100 times
-// as long, half of the visits have the long one, and a service without responses takes no time.
+// as long, half of the visits have the long one. Those that call a service without responses have no time.
 func TestVisitSeconds(t *testing.T) {
-	services := []service{{calls: 2}, {calls: .5}, {calls: 3}}
+	services := []service{{calls: 2}, {calls: .5}, {calls: 0}}
 	seconds := visitSeconds(rand.New(rand.NewPCG(1, 2)), []float64{7}, services, 100, [][]float64{{1, 2}, {100}, nil})
 	if len(seconds) != 6001 || seconds[0] != 7 {
 		t.Fatalf("%d visits, %v first", len(seconds), seconds[0])
@@ -126,6 +127,28 @@ func TestVisitSeconds(t *testing.T) {
 	want := map[float64]float64{2: .125, 3: .25, 4: .125, 102: .125, 103: .25, 104: .125}
 	if d := cmp.Diff(want, count, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < .02 })); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+	services[2].calls = .25
+	known := visitSeconds(rand.New(rand.NewPCG(1, 2)), nil, services, 100, [][]float64{{1, 2}, {100}, nil})
+	if n := float64(len(known)); math.Abs(n/6000-.75) > .02 || slices.Min(known) < 2 {
+		t.Errorf("%v of 6000 visits have a time, want three quarters", n)
+	}
+}
+
+// A minute without responses is not one of quick ones: a service that is held up nearly always has the
+// response time of before.
+func TestNoResponses(t *testing.T) {
+	s, err := newServer(Config{}.withDefaults(), 0, service{calls: 1, work: .5}, 4, 4, memory{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := s.serve()
+	if err := s.model.Resize(pod, 1e-6); err != nil {
+		t.Fatal(err)
+	}
+	s.serve()
+	if after := s.serve(); len(s.responses) > 0 || !(after.response >= before.response && before.response > .5) {
+		t.Errorf("%d responses, of %v s, %v before", len(s.responses), after.response, before.response)
 	}
 }
 

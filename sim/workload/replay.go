@@ -73,7 +73,8 @@ type shape struct {
 	pods        int
 }
 
-// Trace draws the pods of a trace by a seed, whose owners are not those of another seed or half.
+// Trace draws the pods of a trace by a seed. Owners are not those of another seed or half, except
+// OpenB2023's, which are the trace's requests: what they use is drawn.
 type Trace func(seed uint64, half Half) []sim.Pod
 
 // drawn is a trace of which so much is drawn.

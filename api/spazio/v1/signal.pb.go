@@ -624,9 +624,11 @@ type Surprise struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// pod is the first 8 bytes of the pod's UID. Absent: 0, which is some pod's.
 	Pod uint64 `protobuf:"fixed64,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	// cpu_ratio is measured over predicted. Absent: 0, nothing was predicted.
+	// cpu_ratio is measured over predicted. Absent: 0, nothing contradicts the prediction: there is none, or a
+	// young pod may take more yet, or its ratio was reported before.
 	CpuRatio float64 `protobuf:"fixed64,2,opt,name=cpu_ratio,json=cpuRatio,proto3" json:"cpu_ratio,omitempty"`
-	// memory_ratio is measured over predicted. Absent: 0, nothing was predicted.
+	// memory_ratio is measured over predicted. Absent: 0, nothing contradicts the prediction: there is none, or a
+	// young pod may take more yet, or its ratio was reported before.
 	MemoryRatio   float64 `protobuf:"fixed64,3,opt,name=memory_ratio,json=memoryRatio,proto3" json:"memory_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -64,7 +64,7 @@ func NewCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
 	flags.StringVar(&config.PolicyFile, "policy-config-file", "", "file of the DeschedulerPolicy (default one with "+service.ReliefPlugin+" alone, which leaves pods with persistent volumes where they are)")
-	flags.StringVar(&schedulerArgs, "scheduler-args", "", "file of the scheduler's SpazioArgs, by which nodes have room and pods demands; how agents report is set by flags; empty for defaults")
+	flags.StringVar(&schedulerArgs, "scheduler-args", "", "file of the scheduler's SpazioArgs, by which nodes have room and pods demands, and that limit how often agents report; certificates and addresses are flags; empty for defaults")
 	flags.DurationVar(&config.Cycle, "descheduling-interval", config.Cycle, "time between two looks at the nodes, at most the interval of "+service.ReliefPlugin)
 	flags.BoolVar(&config.DryRun, "dry-run", false, "log what would be evicted and why, and evict nothing")
 	flags.StringVar(&config.Args.Listen, "listen", config.Args.Listen, "host:port on which agents publish their reports")

@@ -172,9 +172,17 @@ func (p predictions) panels() []report.Panel {
 	return []report.Panel{each, largest}
 }
 
-// lines joins points, but not over an hour without.
+// lines joins points, but not over more than three times their usual interval, and than an hour, without.
 func lines(name string, style report.Style, points []report.Point) (all []report.Series) {
-	const hole = 1. / 24
+	var gaps []float64
+	for i := 1; i < len(points); i++ {
+		gaps = append(gaps, points[i].X-points[i-1].X)
+	}
+	slices.Sort(gaps)
+	hole := 1. / 24
+	if len(gaps) > 0 {
+		hole = max(hole, 3*gaps[len(gaps)/2])
+	}
 	for i, p := range points {
 		if i == 0 || p.X-points[i-1].X > hole {
 			all = append(all, report.Series{Name: name, Style: style})

@@ -106,13 +106,15 @@ func TestPredictions(t *testing.T) {
 	}
 }
 
-// Lines end at a hole: of a series in the first colour there are two more, of the usage beside others
+// Lines end at a hole, however seldom a series is sampled: of a series in the first colour there are two more, of the usage beside others
 // and of it alone, and in the second, the prediction's, one more.
 func TestPredictionsHaveHoles(t *testing.T) {
-	drawn := func(hole time.Duration) (first, second int) {
+	drawn := func(step, hole time.Duration) (first, second int) {
 		s := job(.5)
-		for i := 600; i < len(s.Times); i++ {
-			s.Times[i] = s.Times[i].Add(hole)
+		for i := range s.Times {
+			if s.Times[i] = s.Times[0].Add(time.Duration(i) * step); i >= 600 {
+				s.Times[i] = s.Times[i].Add(hole)
+			}
 		}
 		all, err := comparison.Predict([]replay.Series{s}, replay.Options{})
 		if err != nil {
@@ -128,9 +130,14 @@ func TestPredictionsHaveHoles(t *testing.T) {
 		}
 		return strings.Count(string(svg), "#0072B2"), strings.Count(string(svg), "#D55E00")
 	}
-	first, second := drawn(0)
-	if a, b := drawn(24 * time.Hour); first == 0 || second == 0 || a != first+2 || b != second+1 {
-		t.Errorf("%d, %d lines, with a hole %d, %d", first, second, a, b)
+	first, second := drawn(5*time.Minute, 0)
+	for _, step := range []time.Duration{5 * time.Minute, time.Hour, 2 * time.Hour} {
+		without, _ := drawn(step, 0)
+		a, b := drawn(step, 24*time.Hour)
+		isPredicted := step < time.Hour // else no window has a sample
+		if first == 0 || second == 0 || without != first || a != first+2 || isPredicted && b != second+1 {
+			t.Errorf("every %v: %d lines, with a hole %d, %d", step, without, a, b)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -35,7 +36,8 @@ func main() {
 	}
 	began := time.Now()
 	cpu := flag.Duration("cpu", 0, "the CPU time to take")
-	share := flag.Float64("share", 1, "the share of a core to take while taking the CPU time")
+	share := fraction(1)
+	flag.Var(&share, "share", "the share of a core to take while taking the CPU time, above 0 and at most 1")
 	var memory bytes
 	flag.Var(&memory, "memory", "the memory to take, as in 64Mi, before anything else")
 	grow := flag.Duration("grow", 0, "how long taking it lasts")
@@ -48,7 +50,7 @@ func main() {
 		os.Exit(1)
 	}
 	held := take(int(memory), *grow)
-	burnAt(*share, *cpu)
+	burnAt(float64(share), *cpu)
 	time.Sleep(*sleep)
 	last := struct {
 		Began, Ended time.Time
@@ -160,6 +162,20 @@ func pause() {
 			}
 		}
 	}
+}
+
+// fraction is above 0 and at most 1, as a flag.
+type fraction float64
+
+func (f *fraction) String() string { return strconv.FormatFloat(float64(*f), 'g', -1, 64) }
+
+func (f *fraction) Set(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v > 0 && v <= 1) {
+		return errors.New("must be a number above 0, at most 1")
+	}
+	*f = fraction(v)
+	return nil
 }
 
 // bytes is an amount of memory, as a flag.

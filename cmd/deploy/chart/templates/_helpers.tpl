@@ -59,17 +59,23 @@ securityContext:
 
 {{/* Replicas in as many zones, and on as many hosts, as there are: (dict "name" NAME). */}}
 {{- define "spazio.spread" -}}
-{{- $name := .name -}}
+{{- /* Zones are no second constraint: kube-scheduler ignores nodes that lack the label of one. */ -}}
 topologySpreadConstraints:
-{{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
   - maxSkew: 1
-    topologyKey: {{ . }}
+    topologyKey: kubernetes.io/hostname
     whenUnsatisfiable: ScheduleAnyway
-    labelSelector:
+    labelSelector: &replicas
       matchLabels:
-        app.kubernetes.io/name: {{ $name }}
+        app.kubernetes.io/name: {{ .name }}
     matchLabelKeys: [pod-template-hash]
-{{- end }}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: topology.kubernetes.io/zone
+          labelSelector: *replicas
+          matchLabelKeys: [pod-template-hash]
 {{- end }}
 
 {{/* Volume of a server's certificate and key. Naming the items has the pod wait for them. */}}
