@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
@@ -38,7 +40,7 @@ func TestEnergySchedulers(t *testing.T) {
 		}
 		got[name] = s
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(profile.Config{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// In other experiments Spazio ignores energy.

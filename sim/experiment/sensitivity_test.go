@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
@@ -152,7 +154,7 @@ func TestSetRefuses(t *testing.T) {
 		if test.is != nil && !test.is(err) {
 			t.Errorf("%s: error %v", test.assignment, err)
 		}
-		if diff := cmp.Diff(sim.Spazio{Weight: 3}, s); diff != "" {
+		if diff := cmp.Diff(sim.Spazio{Weight: 3}, s, cmpopts.EquateComparable(profile.Config{})); diff != "" {
 			t.Errorf("%s changed (-before +after):\n%s", test.assignment, diff)
 		}
 		if _, err := b1.Cases(experiment.Params{Set: []string{test.assignment}}, experiment.Sweep{}); !errors.As(err, &refused) {

@@ -389,8 +389,8 @@ func TestFirstAnswer(t *testing.T) {
 		{[]string{"b1", "--schedulers", "coin"}, 1, 1, true},
 		{[]string{"b1", "--fleet", "2x4,3x2"}, 2, 9, false},
 		// The four fleets with those of o1, services and relief; the field of 27 with the reserve and the
-		// idle servers of s1, the two that traces and phases have besides, and the five of relief.
-		{[]string{"all", "--load", ".1", "--requests", "mixed"}, 7, 36, true},
+		// idle servers of s1, the two that traces and phases have besides, and the three of relief.
+		{[]string{"all", "--load", ".1", "--requests", "mixed"}, 7, 34, true},
 		{[]string{"s1"}, 1, 10, false}, // without the central queue
 	}
 	for _, test := range tests {
