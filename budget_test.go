@@ -21,7 +21,7 @@ import (
 var budget = map[string]int{
 	"modules":                    27,
 	"packages":                   174,
-	"lines of code":              122930, // without comments and blank lines; scripts count
+	"lines of code":              122934, // without comments and blank lines; scripts count
 	"exported names":             3924,
 	"exported fields":            3255,
 	"FieldError types":           1,
