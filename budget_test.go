@@ -30,10 +30,10 @@ var budget = map[string]int{
 	"metrics":                    140,
 	"SVG files":                  7,
 	"words of README":            767,
-	"words of docs":              23807,
+	"words of docs":              23806,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         644,
-	"words of BENCHMARKS":        1052,
+	"words of BENCHMARKS":        1056,
 	"words of generated reports": 22185,
 }
 
