@@ -16,11 +16,8 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
-
-	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // apiServer is a version that takes the default scheduler.
@@ -325,9 +322,8 @@ func TestDeschedulerHasTheSchedulersArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := find(t, objects, "ConfigMap", "spazio-descheduler", "data", "scheduler-args.yaml").(string)
-	args, err := plugin.DecodeArgs(&runtime.Unknown{Raw: []byte(text)})
-	if want := (plugin.SpazioArgs{MinFreePods: 2.5}); err != nil || args != want {
-		t.Errorf("%+v, %v", args, err)
+	if !strings.Contains(text, "minFreePods: 2.5\n") {
+		t.Errorf("scheduler-args.yaml:\n%s", text)
 	}
 	flags := find(t, objects, "Deployment", "spazio-descheduler", "spec", "template", "spec", "containers", 0, "args").([]any)
 	if !slices.Contains(flags, any("--scheduler-args=/etc/spazio/config/scheduler-args.yaml")) {
