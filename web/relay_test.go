@@ -17,8 +17,8 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// told is a Source with given answers, of one node and one pod.
-type told struct {
+// fixedSource is a Source with given answers, of one node and one pod.
+type fixedSource struct {
 	state web.State
 	node  web.Explanation
 	pod   web.Timeline
@@ -27,16 +27,16 @@ type told struct {
 
 const node, namespace, pod = `n&?/ "1"`, "a b", `<img src=x onerror=alert(1)>`
 
-func (s told) State(context.Context) (web.State, error) { return s.state, s.err }
+func (s fixedSource) State(context.Context) (web.State, error) { return s.state, s.err }
 
-func (s told) Node(_ context.Context, name string) (web.Explanation, error) {
+func (s fixedSource) Node(_ context.Context, name string) (web.Explanation, error) {
 	if name != node {
 		return web.Explanation{}, fmt.Errorf("node %q: %w", name, web.ErrUnknownNode)
 	}
 	return s.node, nil
 }
 
-func (s told) Pod(_ context.Context, in, name string) (web.Timeline, error) {
+func (s fixedSource) Pod(_ context.Context, in, name string) (web.Timeline, error) {
 	if in != namespace || name != pod {
 		return web.Timeline{}, web.ErrUnknownPod
 	}
@@ -73,7 +73,7 @@ func from(t *testing.T, handler http.Handler) web.RelayGet {
 // TestRelay: a Source's answers arrive unchanged, whatever names are in them.
 func TestRelay(t *testing.T) {
 	at := time.Date(2026, 11, 23, 9, 8, 7, 6, time.UTC)
-	source := told{
+	source := fixedSource{
 		state: web.State{
 			At: at, Title: "a cluster", Comparable: true, WaitingTotal: 7,
 			Runs: []web.Run{{Profile: "spazio", Started: at, Ended: true, Submitted: 3, Total: 4, Starting: 1, Running: 1, Done: 1, Failed: 1,
@@ -105,7 +105,7 @@ func TestRelay(t *testing.T) {
 // TestErrors: a missing object, an unavailable source and an older program are distinguished.
 func TestErrors(t *testing.T) {
 	down := errors.New("not yet")
-	c := web.NewRelayClient(from(t, web.RelayHandler("/p", told{err: down})), "/p")
+	c := web.NewRelayClient(from(t, web.RelayHandler("/p", fixedSource{err: down})), "/p")
 	_, err := c.Node(t.Context(), "other")
 	if !errors.Is(err, web.ErrUnknownNode) {
 		t.Errorf("an unknown node: %v", err)
@@ -131,7 +131,7 @@ func TestErrors(t *testing.T) {
 func TestMethods(t *testing.T) {
 	for method, want := range map[string]int{http.MethodGet: 200, http.MethodHead: 200, http.MethodPost: 405, http.MethodDelete: 405} {
 		w := httptest.NewRecorder()
-		web.RelayHandler("/p", told{}).ServeHTTP(w, httptest.NewRequest(method, "/p/state", nil))
+		web.RelayHandler("/p", fixedSource{}).ServeHTTP(w, httptest.NewRequest(method, "/p/state", nil))
 		if w.Code != want {
 			t.Errorf("%s: %d, want %d", method, w.Code, want)
 		}

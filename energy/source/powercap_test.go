@@ -67,8 +67,8 @@ func machines() map[string]map[string]string {
 	}
 }
 
-// told is a reading without its range and time.
-func told(readings []energy.Reading) map[string]uint64 {
+// microjoules returns the counter of each zone.
+func microjoules(readings []energy.Reading) map[string]uint64 {
 	out := map[string]uint64{}
 	for _, r := range readings {
 		name := r.Zone
@@ -103,7 +103,7 @@ func TestPowercap(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(want[name], told(readings)); d != "" {
+			if d := cmp.Diff(want[name], microjoules(readings)); d != "" {
 				t.Error(d)
 			}
 			for _, r := range readings {
@@ -126,7 +126,7 @@ func TestPsys(t *testing.T) {
 			t.Fatal(err)
 		}
 		readings, _ := p.ReadTo(nil, after(1))
-		if d := cmp.Diff(want, told(readings)); d != "" {
+		if d := cmp.Diff(want, microjoules(readings)); d != "" {
 			t.Error(name, d)
 		}
 		if err := p.Close(); err != nil {
@@ -192,11 +192,11 @@ func TestPowercapMalformed(t *testing.T) {
 		if !errors.As(err, &name) || !errors.Is(err, source.ErrMalformed) || name.Field != filepath.Join(root, "intel-rapl:1/energy_uj") {
 			t.Errorf("%q: %v", text, err)
 		}
-		if d := cmp.Diff(map[string]uint64{"package-0": 1000, "package-0/dram": 200, "package-1/dram": 400}, told(readings)); d != "" {
+		if d := cmp.Diff(map[string]uint64{"package-0": 1000, "package-0/dram": 200, "package-1/dram": 400}, microjoules(readings)); d != "" {
 			t.Errorf("%q: %s", text, d)
 		}
 		write(t, filepath.Join(root, "intel-rapl:1/energy_uj"), "3001\n")
-		if readings, err = p.ReadTo(readings, after(2)); err != nil || told(readings)["package-1"] != 3001 {
+		if readings, err = p.ReadTo(readings, after(2)); err != nil || microjoules(readings)["package-1"] != 3001 {
 			t.Errorf("%q: mended: %v %v", text, readings, err)
 		}
 		if err := p.Close(); err != nil {
@@ -229,7 +229,7 @@ func TestPowercapPartly(t *testing.T) {
 			t.Fatal(err)
 		}
 		readings, err := p.ReadTo(nil, after(1))
-		if d := cmp.Diff(map[string]uint64{"package-0": 1000, "package-1": 3000, "package-1/dram": 400}, told(readings)); d != "" {
+		if d := cmp.Diff(map[string]uint64{"package-0": 1000, "package-1": 3000, "package-1/dram": 400}, microjoules(readings)); d != "" {
 			t.Error(missing, d)
 		}
 		if err == nil || !strings.Contains(err.Error(), filepath.Join("intel-rapl:0:0", missing)) {
@@ -268,7 +268,7 @@ func TestPowercapFollows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return told(readings)
+		return microjoules(readings)
 	}
 	read(0)
 	for name, text := range map[string]string{"name": "package-1", "max_energy_range_uj": "1000", "energy_uj": "9"} {

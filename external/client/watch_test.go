@@ -254,8 +254,8 @@ func TestWatchResumes(t *testing.T) {
 		store.PutSlot("team", "bed", bed.Slots[round%20])
 	}
 	change(0)
-	// told is the last reported version of each object, by UID.
-	told := map[string]string{}
+	// reported is the last reported version of each object, by UID.
+	reported := map[string]string{}
 	current := map[testbed.Name]string{}
 	round := 0
 	scope := client.Scope{Kinds: []wire.Kind{wire.Testbeds, wire.Slots, wire.Jobs}, Namespace: "team", Lost: func(error) { lost.Add(1) }}
@@ -277,10 +277,10 @@ func TestWatchResumes(t *testing.T) {
 				continue
 			case change.Type == wire.Added && current[change.Name] != "":
 				t.Errorf("%v is added beside %q", change, current[change.Name])
-			case j.ResourceVersion == told[j.UID]:
-				t.Errorf("%v is told again: %+v", change, j)
+			case j.ResourceVersion == reported[j.UID]:
+				t.Errorf("%v is reported again: %+v", change, j)
 			}
-			current[change.Name], told[j.UID] = j.UID, j.ResourceVersion
+			current[change.Name], reported[j.UID] = j.UID, j.ResourceVersion
 		}
 		slots, _ := view.Slots(testbed.Name{Namespace: "team", Name: "bed"})
 		all := view.Jobs()

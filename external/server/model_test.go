@@ -176,8 +176,8 @@ func slotsOf(bed change, pods map[string]change) wire.TestbedSlots {
 	return all
 }
 
-// hear takes the next change of a stream, if there is one.
-func (r *replica) hear(t *testing.T, stream int) bool {
+// takeChange takes the next change of a stream, if there is one.
+func (r *replica) takeChange(t *testing.T, stream int) bool {
 	if r.heard[stream] == len(r.w.streams[stream]) {
 		return false
 	}
@@ -389,7 +389,7 @@ func TestModel(t *testing.T) {
 			settle := func() {
 				for _, r := range replicas {
 					for i := range r.heard {
-						for r.hear(t, i) {
+						for r.takeChange(t, i) {
 						}
 					}
 				}
@@ -404,7 +404,7 @@ func TestModel(t *testing.T) {
 				case 0, 1, 2:
 					w.step()
 				case 3, 4, 5:
-					replicas[random.IntN(2)].hear(t, random.IntN(4))
+					replicas[random.IntN(2)].takeChange(t, random.IntN(4))
 				case 6:
 					if c := clients[random.IntN(len(clients))]; random.IntN(c.slow) == 0 {
 						for range 1 + random.IntN(3) {

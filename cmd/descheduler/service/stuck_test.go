@@ -38,7 +38,7 @@ func TestStuckPodIsReportedOnce(t *testing.T) {
 		reported bool
 	}{
 		{time.Minute, pod("a"), relief.Paused, false},                // not yet
-		{2 * time.Minute, pod("a"), relief.HasRoom, false},           // in nobody's way
+		{2 * time.Minute, pod("a"), relief.HasRoom, false},           // no eviction waits for it
 		{2*time.Minute + time.Second, pod("a"), relief.Paused, true}, //
 		{3 * time.Minute, pod("a"), relief.Paused, false},            // again
 		{4 * time.Minute, pod("a"), relief.HasRoom, false},           //
