@@ -21,8 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 )
 
-// ClusterConfig is a comparison on a cluster that is there. Slices and Topology of the
-// Config mean nothing for it; Rest and Image are required.
+// ClusterConfig is a comparison on a cluster that is there. Rest and Image are required.
 type ClusterConfig struct {
 	Config
 	// Rest leads to the API server.
@@ -58,7 +57,7 @@ type fleet struct {
 // the load, which the default scheduler places once for all runs, are in a namespace of
 // their own, which is removed at the end also where ctx has ended. Before anything is measured,
 // Cluster returns an error if the namespace exists, rights are missing, the power of a node is
-// unknown, or a scheduler does not place a pod within Placing. Void runs are treated as in
+// unknown, or a scheduler does not place a pod within half a minute. Void runs are treated as in
 // Embedded.
 func Cluster(ctx context.Context, c ClusterConfig, say func(format string, args ...any)) (r schedulers.Report, err error) {
 	f, err := newFleet(c, say)
@@ -86,14 +85,13 @@ func Cluster(ctx context.Context, c ClusterConfig, say func(format string, args 
 }
 
 func newFleet(c ClusterConfig, say func(string, ...any)) (*fleet, error) {
-	c.Slices, c.Topology = 1, separate
 	switch {
 	case c.Rest == nil:
 		return nil, refuse("Rest", nil, "set")
 	case c.Image == "" || strings.ContainsAny(c.Image, " \t\n"):
 		return nil, refuse("Image", c.Image, "an image")
 	}
-	if err := c.Validate(1); err != nil {
+	if err := c.validate(1); err != nil {
 		return nil, err
 	}
 	c.Rest = rest.CopyConfig(c.Rest)
@@ -197,9 +195,12 @@ func (f *fleet) open(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
+// probing is how long a scheduler may take to place a pod while nothing else is to be placed.
+const probing = 30 * time.Second
+
 // probe has each scheduler place a pod.
 func (f *fleet) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, f.config.Placing)
+	ctx, cancel := context.WithTimeout(ctx, probing)
 	defer cancel()
 	pods := f.client.CoreV1().Pods(Namespace)
 	names := slices.Compact(slices.Sorted(slices.Values(f.config.Schedulers)))
@@ -246,9 +247,9 @@ func (f *fleet) startSender(ctx context.Context) error {
 	if _, err := f.client.CoreV1().Pods(Namespace).Create(ctx, sender, metav1.CreateOptions{}); err != nil {
 		return describe("make the pod that sends the load", err)
 	}
-	placing, cancel := context.WithTimeout(ctx, f.config.Placing)
+	waiting, cancel := context.WithTimeout(ctx, placing)
 	defer cancel()
-	if err := f.await(placing, senderName, isReady); err != nil {
+	if err := f.await(waiting, senderName, isReady); err != nil {
 		return fmt.Errorf("%w: %w", errPlacing, err)
 	}
 	through, err := podforward.New(podforward.Config{Cluster: f.config.Rest, Namespace: Namespace, Port: port, Find: podforward.Named(senderName)})

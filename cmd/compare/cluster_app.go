@@ -179,9 +179,9 @@ func (a *deployed) place(ctx context.Context) error {
 			return describe("make deployment "+tier, err)
 		}
 	}
-	placing, cancel := context.WithTimeout(ctx, a.fleet.config.Placing)
+	waiting, cancel := context.WithTimeout(ctx, placing)
 	defer cancel()
-	return a.await(placing, len(replicas(a.fleet.config.Replicas)))
+	return a.await(waiting, len(replicas(a.fleet.config.Replicas)))
 }
 
 // remove ends all pods and waits until they are gone.

@@ -83,42 +83,36 @@ func TestReplicas(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := DefaultConfig().Sliced(2)
-	if err := good.Validate(2); err != nil {
+	good := DefaultConfig()
+	if err := good.validate(2); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Config){
 		"Schedulers": func(c *Config) { c.Schedulers = []string{""} }, "Runs": func(c *Config) { c.Runs = -1 },
 		"Duration": func(c *Config) { c.Duration = time.Millisecond }, "WarmUp": func(c *Config) { c.WarmUp = -1 },
 		"Kill": func(c *Config) { c.Kill = 22 }, "KillEvery": func(c *Config) { c.KillEvery = time.Millisecond },
-		"Replicas": func(c *Config) { c.Replicas = 25 }, "Slices": func(c *Config) { c.Slices = 3 },
-		"Topology": func(c *Config) { c.Topology = "ring" },
-		"MostLate": func(c *Config) { c.MostLate = math.NaN() }, "Placing": func(c *Config) { c.Placing = 1 },
+		"Replicas": func(c *Config) { c.Replicas = 25 },
+		"MostLate": func(c *Config) { c.MostLate = math.NaN() },
 	} {
 		c := good
 		change(&c)
-		err := c.Validate(2)
+		err := c.validate(2)
 		var refused *field.Error
 		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	c := good
-	c.Slices = 3
-	if err := c.Validate(2); !errors.Is(err, errFewCPUs) {
-		t.Errorf("more slices than CPUs: %v", err)
-	}
-	c = good
 	c.Rate = -1
 	var refused *field.Error
-	if err := c.Validate(2); !errors.As(err, &refused) || refused.Field != "Rate" {
+	if err := c.validate(2); !errors.As(err, &refused) || refused.Field != "Rate" {
 		t.Errorf("rate: %v", err)
 	}
 }
 
 // Slices share all CPUs without overlap; the first has the remainder.
 func TestSlices(t *testing.T) {
-	b := &bench{config: Config{Slices: 3}, cpus: []int{0, 1, 2, 3, 5, 8, 9, 10}}
+	b := &bench{slices: 3, cpus: []int{0, 1, 2, 3, 5, 8, 9, 10}}
 	if diff := cmp.Diff([][]int{{0, 1, 2, 3}, {5, 8}, {9, 10}}, [][]int{b.slice(0), b.slice(1), b.slice(2)}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -15,7 +15,7 @@ import (
 type part struct {
 	name                                              string
 	plane, agents, energy, scheduler, app, load, burn bool
-	topology                                          topology
+	oneHost                                           bool
 }
 
 // ladder are the parts, each with what is before it; the last, all CPUs busy, is by itself.
@@ -24,10 +24,10 @@ var ladder = []part{
 	{name: "control plane", plane: true},
 	{name: "agents", plane: true, agents: true},
 	{name: "agents' energy", plane: true, agents: true, energy: true},
-	{name: "spazio-host-energy", plane: true, agents: true, energy: true, topology: oneHost},
-	{name: "scheduler", plane: true, agents: true, energy: true, scheduler: true, topology: oneHost},
-	{name: "application, idle", plane: true, agents: true, energy: true, scheduler: true, app: true, topology: oneHost},
-	{name: "application under load", plane: true, agents: true, energy: true, scheduler: true, app: true, load: true, topology: oneHost},
+	{name: "spazio-host-energy", plane: true, agents: true, energy: true, oneHost: true},
+	{name: "scheduler", plane: true, agents: true, energy: true, scheduler: true, oneHost: true},
+	{name: "application, idle", plane: true, agents: true, energy: true, scheduler: true, app: true, oneHost: true},
+	{name: "application under load", plane: true, agents: true, energy: true, scheduler: true, app: true, load: true, oneHost: true},
 	{name: "all CPUs busy", burn: true},
 }
 
@@ -60,7 +60,7 @@ func EmbeddedComponents(ctx context.Context, c Config, say func(format string, a
 
 // burnt is how many CPUs a part keeps busy.
 func (b *bench) burnt(p part) (cpus int) {
-	for i := range b.config.Slices {
+	for i := range b.slices {
 		if p.burn {
 			cpus += len(b.slice(i))
 		}
@@ -111,7 +111,7 @@ func (b *bench) with(ctx context.Context, p part, do func(context.Context, *tria
 	running, fail := context.WithCancelCause(running)
 	defer fail(nil)
 	laid := *b
-	laid.config.Topology = p.topology
+	laid.oneHost = p.oneHost
 	defer func() { b.runs = laid.runs }()
 	t := &trial{bench: &laid, app: newApp(b.client, b.config.Schedulers[len(b.config.Schedulers)-1])}
 	var err error

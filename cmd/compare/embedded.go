@@ -22,6 +22,8 @@ const simulatedQuality = "simulated counter over real CPU time"
 type bench struct {
 	config     Config
 	cpus       []int
+	slices     int  // of this machine that are nodes
+	oneHost    bool // the slices are virtual machines of one host, which has the counters of energy
 	group      *children.Group
 	plane      *children.Process
 	kubeconfig string
@@ -35,45 +37,12 @@ type bench struct {
 // It reports its progress. Whatever happens, nothing is left behind; where runs are
 // void the report is returned with an error that wraps ErrVoid if no pair counts.
 func Embedded(ctx context.Context, c Config, say func(format string, args ...any)) (r schedulers.Report, err error) {
-	err = Repeated(ctx, c, 1, say, func(made schedulers.Report, err error) error {
-		r = made
-		return err
-	})
-	return r, err
-}
-
-// Repeated is as many comparisons as Embedded makes, on one control plane, with one seed
-// after the other. Each is given to done as Embedded returns it; an error of done ends them.
-func Repeated(ctx context.Context, c Config, times int, say func(format string, args ...any), done func(schedulers.Report, error) error) (err error) {
-	if times < 1 || times > mostRuns {
-		return refuse("times", times, fmt.Sprintf("1 to %d", mostRuns))
-	}
 	b, ctx, stop, err := newBench(ctx, c, say)
 	if err != nil {
-		return err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	for i := range times {
-		if times > 1 {
-			say("comparison %d of %d, seed %d", i+1, times, b.config.Seed)
-		}
-		r, err := b.compare(ctx)
-		if err != nil && !errors.Is(err, ErrVoid) {
-			return err
-		}
-		if err := done(r, err); err != nil {
-			return err
-		}
-		b.config.Seed++
-	}
-	return nil
-}
-
-// compare makes all runs.
-func (b *bench) compare(ctx context.Context) (schedulers.Report, error) {
-	nodes := fmt.Sprintf("%d slices of %d CPUs, %s", b.config.Slices, len(b.cpus), map[topology]string{
-		separate: "machines of their own", oneHost: "virtual machines of one host",
-	}[b.config.Topology])
+	nodes := fmt.Sprintf("%d slices of %d CPUs, machines of their own", b.slices, len(b.cpus))
 	return b.config.report(ctx, simulatedQuality, nodes, b.say, b.run)
 }
 
@@ -83,8 +52,8 @@ func newBench(ctx context.Context, c Config, say func(string, ...any)) (b *bench
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	c = c.Sliced(len(cpus))
-	if err := c.Validate(len(cpus)); err != nil {
+	slices := min(2, len(cpus))
+	if err := c.validate(slices); err != nil {
 		return nil, nil, nil, err
 	}
 	group, err := children.NewGroup()
@@ -96,7 +65,7 @@ func newBench(ctx context.Context, c Config, say func(string, ...any)) (b *bench
 		services.Stop()
 		return group.Close()
 	}
-	b = &bench{config: c, cpus: cpus, group: group, say: say, kubeconfig: filepath.Join(group.Dir(), "kubeconfig")}
+	b = &bench{config: c, cpus: cpus, slices: slices, group: group, say: say, kubeconfig: filepath.Join(group.Dir(), "kubeconfig")}
 	if err := b.startPlane(running, services); err != nil {
 		return nil, nil, nil, errors.Join(failure(running, err), stop())
 	}
@@ -144,8 +113,8 @@ func failure(ctx context.Context, err error) error {
 
 // slice are the CPUs of a slice. The first slice has those that remain.
 func (b *bench) slice(i int) []int {
-	each := len(b.cpus) / b.config.Slices
-	rest := len(b.cpus) % b.config.Slices
+	each := len(b.cpus) / b.slices
+	rest := len(b.cpus) % b.slices
 	if i == 0 {
 		return b.cpus[:each+rest]
 	}

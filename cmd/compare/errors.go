@@ -11,8 +11,6 @@ import (
 var (
 	// ErrInvalid is in every field.Error.
 	ErrInvalid = errors.New("invalid configuration or input")
-	// errFewCPUs is wrapped where this machine has fewer CPUs than slices were asked for.
-	errFewCPUs = errors.New("each slice has a CPU of its own")
 	// ErrVoid is wrapped where too few runs count for a comparison.
 	ErrVoid = errors.New("too many runs are void")
 	// errNamespace is wrapped where the namespace of a comparison is there already.

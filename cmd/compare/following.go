@@ -14,8 +14,8 @@ import (
 
 // settings are what a guest is followed in, with all CPUs busy: by itself, and as a node.
 var settings = []part{
-	{name: "a guest by itself", burn: true, topology: oneHost},
-	{name: "a node of Kubernetes", plane: true, agents: true, energy: true, scheduler: true, burn: true, topology: oneHost},
+	{name: "a guest by itself", burn: true, oneHost: true},
+	{name: "a node of Kubernetes", plane: true, agents: true, energy: true, scheduler: true, burn: true, oneHost: true},
 }
 
 // EmbeddedFollowing measures how the energy published to a guest follows its processor time
@@ -35,7 +35,7 @@ func EmbeddedFollowing(ctx context.Context, c Config, say func(format string, ar
 		if err != nil {
 			return r, failure(ctx, fmt.Errorf("%s: %w", p.name, err))
 		}
-		r.Settings = append(r.Settings, schedulers.FollowedGuest{Name: p.name, CPUs: len(b.slice(b.config.Slices - 1)), Readings: readings})
+		r.Settings = append(r.Settings, schedulers.FollowedGuest{Name: p.name, CPUs: len(b.slice(b.slices - 1)), Readings: readings})
 	}
 	return r, nil
 }

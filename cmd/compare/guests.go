@@ -58,11 +58,11 @@ func EmbeddedGuests(ctx context.Context, c GuestsConfig, say func(format string,
 		return r, err
 	}
 	defer func() { err = errors.Join(err, group.Close()) }()
-	b := &bench{cpus: cpus, group: group, say: say}
+	b := &bench{cpus: cpus, group: group, say: say, oneHost: true}
 	r.Quality = simulatedQuality
 	for _, n := range c.Counts {
 		say("%d guests for %v", n, c.Duration)
-		b.config = Config{Slices: n, Topology: oneHost}
+		b.slices = n
 		row, err := b.guests(ctx, c.Duration)
 		if err != nil {
 			return r, fmt.Errorf("%d guests: %w", n, err)

@@ -64,9 +64,9 @@ func (t *trial) place(ctx context.Context) error {
 			return err
 		}
 	}
-	placing, cancel := context.WithTimeout(ctx, t.config.Placing)
+	waiting, cancel := context.WithTimeout(ctx, placing)
 	defer cancel()
-	return t.app.await(placing, len(all))
+	return t.app.await(waiting, len(all))
 }
 
 // startScheduler starts the scheduler and, if it wants them, the agents.

@@ -82,14 +82,14 @@ func (b *bench) newSite(ctx context.Context, services *parts.Group, plane bool) 
 // lay sets the machines of the site.
 func (s *site) lay() {
 	one := slice.Host{Name: "host"}
-	for i := range s.bench.config.Slices {
+	for i := range s.bench.slices {
 		w, name, cpus := watts[i%len(watts)], fmt.Sprintf("slice-%d", i+1), max(len(s.bench.slice(i)), 1)
 		s.slices = append(s.slices, name)
 		s.hosts = append(s.hosts, slice.Host{Name: name, CPUs: cpus, Idle: w[0], Max: w[1]})
 		one.Guests = append(one.Guests, slice.Guest{Name: name, CPUs: cpus})
 		one.CPUs, one.Idle, one.Max = one.CPUs+cpus, one.Idle+w[0], one.Max+w[1]
 	}
-	if s.bench.config.Topology == oneHost {
+	if s.bench.oneHost {
 		s.hosts = []slice.Host{one}
 	}
 }
@@ -138,7 +138,7 @@ func (s *site) join(role string, at int, p *children.Process, before time.Durati
 // share starts what shares the host's counters among the slices, if there is a host, and
 // returns where when all of them have theirs.
 func (s *site) share(ctx context.Context) (dir string, err error) {
-	if s.bench.config.Topology != oneHost {
+	if !s.bench.oneHost {
 		return "", nil
 	}
 	if s.shared != "" {

@@ -19,7 +19,7 @@ func (c Config) settings(nodes string) [][2]string {
 	return [][2]string{
 		{"runs of each", fmt.Sprint(c.Runs)},
 		{"measured", fmt.Sprintf("%v, after %v of warm-up", c.Duration, c.WarmUp)},
-		{"load", fmt.Sprintf("%g requests a second, %s, %d connections a replica of the front", c.Rate, phases, c.Connections)},
+		{"load", fmt.Sprintf("%g requests a second, %s, %d connections a replica of the front", c.Rate, phases, connections)},
 		{"pods", fmt.Sprintf("9 tiers × %d", c.Replicas)},
 		{"kills", kills},
 		{"nodes", nodes},

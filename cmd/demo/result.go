@@ -13,16 +13,6 @@ type Result struct {
 	Paces []Pace `json:"paces"`
 	// Unlike is the second act, nil if it was left out.
 	Unlike *Unlike `json:"unlike,omitempty"`
-	// Batches have every pod of the first act, if Options.Records asks for them.
-	Batches []batchRecord `json:"batches,omitempty"`
-}
-
-// batchRecord is what became of one batch, pod by pod.
-type batchRecord struct {
-	Profile string          `json:"profile"`
-	Pods    []batch.Outcome `json:"pods"`
-	// Scheduler is what the scheduler spent on it.
-	Scheduler effort `json:"scheduler"`
 }
 
 // add sums up the batch under a profile, this machine's pods apart.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/spazio-scheduler/spazio/sim/report/live"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
@@ -25,8 +25,6 @@ type Options struct {
 	Web string
 	// Progress is where the run is shown, on a terminal as a live table; nil shows nothing.
 	Progress io.Writer
-	// Records puts every pod into the result.
-	Records bool
 	// OnResult, if set, is given the result when the batches are done.
 	OnResult func(Result) error
 }
@@ -47,7 +45,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
-	shown := live.NewScreen(o.Progress)
+	shown := text.NewScreen(o.Progress)
 	defer shown.Release()
 
 	services, running := parts.New(ctx, func(err error) { shown.Printf("%v", err) })
@@ -70,7 +68,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 type demo struct {
 	config   Config
 	options  Options
-	screen   *live.Screen
+	screen   *text.Screen
 	services *parts.Group
 	cluster  *cluster
 	result   Result
@@ -140,10 +138,6 @@ func (d *demo) keep(ctx context.Context) {
 // runBatch submits the batch under a profile, follows it to its end and adds it
 // to the result.
 func (d *demo) runBatch(ctx context.Context, profile string) error {
-	before, err := spent()
-	if err != nil {
-		return err
-	}
 	tasks, err := batch.Plan(d.config.Config)
 	if err != nil {
 		return err
@@ -153,16 +147,9 @@ func (d *demo) runBatch(ctx context.Context, profile string) error {
 	if err != nil {
 		return err
 	}
-	after, err := spent()
-	if err != nil {
-		return err
-	}
 	pace.LeastSojourn = d.config.leastSojourn(records)
 	d.result.add(pace, records)
 	d.cluster.runs.inconclusive.Store(d.result.inconclusive() != "")
-	if d.options.Records {
-		d.result.Batches = append(d.result.Batches, batchRecord{profile, batch.Outcomes(records), after.since(before)})
-	}
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
-	"github.com/spazio-scheduler/spazio/sim/report/live"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
@@ -44,7 +44,7 @@ func params(seed uint64) simnode.Params { return simnode.Params{Cores: 1, Seed: 
 // cluster is a control plane with two Testbeds, and all that carries out what an outside
 // program decides.
 type testbedCluster struct {
-	screen   *live.Screen
+	screen   *text.Screen
 	services *parts.Group
 	plane    *embedded.ControlPlane
 	client   kubernetes.Interface

@@ -17,8 +17,6 @@ type TestbedConfig struct {
 	// Alone is about how long each takes alone; default 10 s, at least 1 s, since the
 	// interface has times in whole seconds.
 	Alone time.Duration
-	// Samples is how often each pair is tried; default 1.
-	Samples int
 	// Greedy plans as the thesis does.
 	Greedy bool
 	// Seed draws the jobs, and the nodes' noise.
@@ -33,7 +31,7 @@ type TestbedConfig struct {
 
 // WithDefaults returns the configuration with its zero fields filled.
 func (c TestbedConfig) WithDefaults() TestbedConfig {
-	c.Jobs, c.Alone, c.Samples = cmp.Or(c.Jobs, 3), cmp.Or(c.Alone, 10*time.Second), cmp.Or(c.Samples, 1)
+	c.Jobs, c.Alone = cmp.Or(c.Jobs, 3), cmp.Or(c.Alone, 10*time.Second)
 	if c.Progress == nil {
 		c.Progress = io.Discard
 	}
@@ -50,8 +48,6 @@ func (c TestbedConfig) validate() error {
 		return refuse("Jobs", c.Jobs, fmt.Sprintf("1 to %d", colocate.MostExact/2))
 	case c.Alone != 0 && c.Alone < time.Second:
 		return refuse("Alone", c.Alone, "at least 1s, the interface tells times in whole seconds")
-	case c.Samples < 0:
-		return refuse("Samples", c.Samples, "at least 1")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/client"
 	"github.com/spazio-scheduler/spazio/external/profiler"
-	"github.com/spazio-scheduler/spazio/sim/report/live"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
@@ -25,7 +25,7 @@ func RunTestbed(ctx context.Context, c TestbedConfig) error {
 	}
 	c = c.WithDefaults()
 	ctrllog.SetLogger(logr.Discard()) // what matters is shown, or an error
-	shown := live.NewScreen(c.Progress)
+	shown := text.NewScreen(c.Progress)
 	defer shown.Release()
 	services, running := parts.New(ctx, func(err error) { shown.Printf("%v", err) })
 	defer services.Stop()
@@ -59,7 +59,7 @@ func (c TestbedConfig) run(ctx context.Context, on *testbedCluster, finished *bo
 	if err != nil {
 		return err
 	}
-	if err := p.Profile(ctx, c.Samples); err != nil {
+	if err := p.Profile(ctx, 1); err != nil {
 		return err
 	}
 	result, err := c.plan(ctx, on, p, jobs)

@@ -3,7 +3,7 @@ package demo
 import (
 	"time"
 
-	"github.com/spazio-scheduler/spazio/sim/report/live"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // How often a run is shown: often enough on a terminal to look alive, and as
@@ -15,12 +15,12 @@ const (
 
 // view shows a run while it goes on.
 type view struct {
-	screen *live.Screen
+	screen *text.Screen
 	frame  func() frame
 	ticker *time.Ticker
 }
 
-func newView(s *live.Screen, look func() frame) *view {
+func newView(s *text.Screen, look func() frame) *view {
 	period := linePeriod
 	if s.Terminal() {
 		period = framePeriod
@@ -30,7 +30,7 @@ func newView(s *live.Screen, look func() frame) *view {
 
 func (v *view) show() {
 	if v.screen.Terminal() {
-		v.screen.Draw(v.frame().lines)
+		v.screen.Draw(func(_, height int) []string { return v.frame().lines(height) })
 	} else {
 		v.screen.Printf("%s", v.frame().progress())
 	}

@@ -194,7 +194,7 @@ var rewording = []struct {
 var packages = strings.Fields(`
 agent aggregate api autoscale backend batch capacity certs children client collect
 compare controller controllers convert cpuprofile demo deploy descheduler embedded energy experiment
-fakerapl filter hub identity kalman liqo live load measured modelserver node plugin
+fakerapl filter hub identity kalman liqo load measured modelserver node plugin
 podforward prediction profile profiler prometheus pronto publish ratio recording relief report
 requestreport reserve room server share sim simnode slice social source svd telemetry
 testbed testbeds transport tuning v1alpha1 view vpa web workload`)

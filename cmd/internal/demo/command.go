@@ -45,7 +45,6 @@ type flags struct {
 	keep       bool
 	web        string
 	output     string
-	records    bool
 	kubeconfig string
 }
 
@@ -91,7 +90,6 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.web, "web", "", "show the run on a page: --web at any free port of loopback, --web=HOST:PORT at that one; also after the table until Ctrl-C if there is a terminal")
 	set.Lookup("web").NoOptDefVal = "127.0.0.1:0"
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
-	set.BoolVar(&f.records, "records", false, "with --output json, also what became of every pod, and what the scheduler spent on each batch")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "where to write the cluster's kubeconfig while it runs (default: in a temporary directory)")
 }
 
@@ -104,7 +102,6 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		Web:        f.web,
 		Kubeconfig: f.kubeconfig,
 		Keep:       f.keep,
-		Records:    f.records,
 		Progress:   stderr,
 		OnResult:   func(r demo.Result) error { return f.write(stdout, r) },
 	}))
@@ -117,8 +114,6 @@ func (f *flags) resolve() (demo.Config, error) {
 	switch {
 	case f.output != "table" && f.output != "json":
 		return demo.Config{}, unwanted("output", f.output, "table or json")
-	case f.records && f.output != "json":
-		return demo.Config{}, unwanted("output", f.output, "json, for --records")
 	case c.Pods == 0:
 		return demo.Config{}, unwanted("pods", 0, "at least 1")
 	case c.Nodes == 0:

@@ -2,12 +2,8 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strconv"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -16,7 +12,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
-	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // cluster compares on the kubeconfig's.
@@ -41,30 +36,4 @@ func newRole() *cobra.Command {
 			return err
 		},
 	}
-}
-
-// repeated makes comparisons on one control plane and counts their verdicts.
-func (f *compareFlags) repeated(ctx context.Context, c compare.Config, stdout, stderr io.Writer) error {
-	var all schedulers.Repeats
-	err := compare.Repeated(ctx, c, f.repeat, progress(stderr), func(r schedulers.Report, err error) error {
-		if err != nil {
-			fmt.Fprintln(stderr, err)
-		}
-		fmt.Fprintln(stderr, r.Words())
-		all.Add(r)
-		if f.out == "" {
-			return nil
-		}
-		dir := filepath.Join(f.out, strconv.Itoa(len(all.Comparisons)))
-		return errors.Join(os.MkdirAll(dir, 0o755), r.Save(dir))
-	})
-	switch {
-	case ctx.Err() != nil:
-		return command.ErrInterrupted
-	case err != nil:
-		return refused(err)
-	case f.output == "json":
-		return writeJSON(stdout, all)
-	}
-	return all.Table().WriteText(stdout, text.Terminal)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
 const compareLong = `Compare schedulers by the energy that an application takes under them, and by how its
@@ -26,9 +25,8 @@ This machine is the cluster: slices of its CPUs are nodes, and the pods are real
 processes of a small social network of nine tiers, under a constant load; pods are
 killed meanwhile and placed anew. Each slice has energy counters that are simulated, over
 the real CPU time of what runs on it: 10 W idle to 40 W at full for every other slice,
-25 W to 95 W for the rest; with --topology one-host they are those of one host together,
-shared by spazio-host-energy among the slices as its guests. Control plane, scheduler, agents and load are processes of
-their own. The control plane and the scheduler are on the first slice.
+25 W to 95 W for the rest. Control plane, scheduler, agents and load are processes of their
+own. The control plane and the scheduler are on the first slice.
 
 A scheduler is compared with the first by the ratio of each quantity, pair by pair, with
 its 95 % interval; one that holds 1 reads "no difference shown". A run in which the load
@@ -43,10 +41,8 @@ spazio-compare, which is made and removed; joules are what the agents tell of th
 type compareFlags struct {
 	config compare.Config
 	phases string
-	preset string
 	out    string
 	output string
-	repeat int
 
 	kubeconfig, context, image string
 	replace                    bool
@@ -68,25 +64,19 @@ func newCompare() *cobra.Command {
 
 func (f *compareFlags) bind(set *pflag.FlagSet) {
 	c := &f.config
-	d := compare.DefaultConfig().Sliced(2)
+	d := compare.DefaultConfig()
 	set.StringSliceVar(&c.Schedulers, "schedulers", d.Schedulers, fmt.Sprintf("what to compare, the first with each other one, of %v, or with --kubeconfig schedulerNames of the cluster; a name twice compares it with itself", slices.Sorted(maps.Keys(profiles))))
 	set.IntVar(&c.Runs, "runs", d.Runs, "runs of each scheduler")
 	set.DurationVar(&c.Duration, "duration", d.Duration, "how long a run is measured")
 	set.DurationVar(&c.WarmUp, "warm-up", d.WarmUp, "how long the load goes on before that")
 	set.Float64Var(&c.Rate, "rate", d.Rate, "requests a second")
-	set.IntVar(&c.Connections, "connections", d.Connections, "connections to each replica of the front at most")
 	set.IntVar(&c.Kill, "kill", d.Kill, "pods that are killed at a time, but none of the tiers front and media; 0 kills none")
 	set.DurationVar(&c.KillEvery, "kill-every", d.KillEvery, "how often that is")
 	set.IntVar(&c.Replicas, "replicas", d.Replicas, "pods of each tier")
 	set.StringVar(&f.phases, "phases", "mix", "what is asked, over and over: read, compose, mix or rest, each with its duration, as in compose:20s,read:20s,mix:20s,rest:1m")
-	set.IntVar(&c.Slices, "slices", d.Slices, "nodes, each of CPUs of this machine's of its own")
-	set.StringVar((*string)(&c.Topology), "topology", string(d.Topology), "what the slices are: separate machines, or virtual machines of one-host, whose counters spazio-host-energy shares")
 	set.Uint64Var(&c.Seed, "seed", 1, "seed of which pods are killed, the same for each scheduler")
 	set.Float64Var(&c.MostLate, "most-late", d.MostLate, "share of the requests that may be sent more than 10 ms after they were due; a run with more is void")
-	set.DurationVar(&c.Placing, "placing", d.Placing, "how long pods may take until all run; a run in which they take longer is void")
-	set.StringVar(&f.preset, "preset", "", "seed for the numbers of the thesis (one run of an hour, 2056 requests a second), as far as no flag says otherwise; empty for none")
 	set.StringVar(&f.out, "out", "", "directory for the report: report.md with its picture, runs.json and tables as CSV; empty for none")
-	set.IntVar(&f.repeat, "repeat", 1, "make the whole comparison so often, with one seed after the other, and count the verdicts")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "compare on this kubeconfig's cluster; empty for slices of this machine")
 	set.StringVar(&f.context, "context", "", "the kubeconfig's context, if not its current one")
 	set.StringVar(&f.image, "image", "", "image of the program spazio-testapp, which --kubeconfig needs; empty without it")
@@ -94,26 +84,13 @@ func (f *compareFlags) bind(set *pflag.FlagSet) {
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
 }
 
-// resolve turns flags into a configuration of a machine with so many CPUs.
-func (f *compareFlags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
-	if err := valid(set, f.output, "runs", "duration", "warm-up", "rate", "connections", "kill-every", "replicas", "most-late", "placing", "repeat"); err != nil {
+// resolve turns flags into a configuration.
+func (f *compareFlags) resolve(set *pflag.FlagSet) (compare.Config, error) {
+	if err := valid(set, f.output, "runs", "duration", "warm-up", "rate", "kill-every", "replicas", "most-late"); err != nil {
 		return f.config, err
 	}
 	if err := f.where(set); err != nil {
 		return f.config, err
-	}
-	switch f.preset {
-	case "seed":
-		for name, value := range seed {
-			if !set.Changed(name) {
-				if err := set.Set(name, value); err != nil {
-					return f.config, err
-				}
-			}
-		}
-	case "":
-	default:
-		return f.config, fmt.Errorf("--preset: %q is not seed", f.preset)
 	}
 	c := f.config
 	for _, s := range c.Schedulers {
@@ -124,45 +101,29 @@ func (f *compareFlags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, er
 	if err := c.Phases.UnmarshalText([]byte(f.phases)); err != nil {
 		return c, fmt.Errorf("--phases: %w", err)
 	}
-	if !set.Changed("slices") {
-		c.Slices = 0 // as many as there are CPUs for
-	}
-	return c, c.Sliced(cpus).Validate(cpus)
+	return c, nil
 }
 
 // where refuses flags that mean nothing where the comparison is made.
 func (f *compareFlags) where(set *pflag.FlagSet) error {
-	without, text := []string{"slices", "topology", "repeat"}, "means nothing with --kubeconfig"
-	if f.kubeconfig == "" {
-		without, text = []string{"image", "context", "replace"}, "means nothing without --kubeconfig"
-	}
-	for _, name := range without {
-		if set.Changed(name) {
-			return fmt.Errorf("--%s %s", name, text)
+	if f.kubeconfig != "" {
+		if f.image == "" {
+			return fmt.Errorf("--image: %w", errNoImage)
 		}
+		return nil
 	}
-	if f.kubeconfig != "" && f.image == "" {
-		return fmt.Errorf("--image: %w", errNoImage)
+	for _, name := range []string{"image", "context", "replace"} {
+		if set.Changed(name) {
+			return fmt.Errorf("--%s means nothing without --kubeconfig", name)
+		}
 	}
 	return nil
 }
 
 var errNoImage = errors.New("--kubeconfig takes one")
 
-// seed are the numbers of the thesis's comparison (§5.2.4), by flags: wrk2 with 64 connections and
-// 2056 requests a second, 3 pods killed a minute, 3 replicas, an hour, once for each of its two
-// schedulers, of which the second chooses by energy.
-var seed = map[string]string{
-	"schedulers": "default-scheduler,spazio-energy", "runs": "1", "duration": "1h", "rate": "2056", "connections": "64",
-	"kill": "3", "kill-every": "1m", "replicas": "3",
-}
-
 func (f *compareFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stderr io.Writer) error {
-	cpus, err := children.CPUs()
-	if err != nil && f.kubeconfig == "" {
-		return err
-	}
-	c, err := f.resolve(set, len(cpus))
+	c, err := f.resolve(set)
 	if err != nil {
 		return command.Usage(err)
 	}
@@ -173,9 +134,6 @@ func (f *compareFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stde
 	}
 	if f.kubeconfig != "" {
 		return f.outcome(ctx, stdout, func() (schedulers.Report, error) { return f.cluster(ctx, c, stderr) })
-	}
-	if f.repeat > 1 {
-		return f.repeated(ctx, c, stdout, stderr)
 	}
 	return f.outcome(ctx, stdout, func() (schedulers.Report, error) { return compare.Embedded(ctx, c, progress(stderr)) })
 }

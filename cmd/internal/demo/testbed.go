@@ -34,8 +34,8 @@ func newTestbedCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case c.Jobs == 0 || c.Alone == 0 || c.Samples == 0: // which a Config takes for the default
-				return command.Usage(errors.New("--jobs, --seconds and --samples must be above 0"))
+			case c.Jobs == 0 || c.Alone == 0: // which a Config takes for the default
+				return command.Usage(errors.New("--jobs and --seconds must be above 0"))
 			case plan != "exact" && plan != "greedy":
 				return command.Usage(unwanted("plan", plan, "exact or greedy"))
 			case output != "table" && output != "json":
@@ -54,7 +54,7 @@ func newTestbedCommand() *cobra.Command {
 			refused := field.By(err, "demo")
 			switch {
 			case refused != nil:
-				return command.Usage(fmt.Errorf("--%s: %w", map[string]string{"Jobs": "jobs", "Alone": "seconds", "Samples": "samples"}[refused.Field], err))
+				return command.Usage(fmt.Errorf("--%s: %w", map[string]string{"Jobs": "jobs", "Alone": "seconds"}[refused.Field], err))
 			case err != nil && context.Cause(cmd.Context()) != nil:
 				return demo.ErrInterrupted
 			}
@@ -64,7 +64,6 @@ func newTestbedCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&c.Jobs, "jobs", c.Jobs, "jobs of each kind, bound by the CPU and mostly waiting; also the nodes that they run on at the end")
 	flags.DurationVar(&c.Alone, "seconds", c.Alone, "about how long a job takes alone")
-	flags.IntVar(&c.Samples, "samples", c.Samples, "how many times each pair is tried")
 	flags.StringVar(&plan, "plan", plan, "which pairing to carry out: exact, of all the one that is done first, or greedy, each job in turn with the best that is left")
 	flags.Uint64Var(&c.Seed, "seed", c.Seed, "seed of the jobs and the nodes")
 	flags.BoolVar(&c.Keep, "keep", false, "after the result keep the cluster until Ctrl-C")

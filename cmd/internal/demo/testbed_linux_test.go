@@ -98,7 +98,7 @@ func logIn(t *testing.T, link *url.URL) string {
 }
 
 func TestTestbedRefused(t *testing.T) {
-	for _, flag := range []string{"--jobs=0", "--jobs=11", "--seconds=1ms", "--samples=0", "--plan=best", "--output=yaml"} {
+	for _, flag := range []string{"--jobs=0", "--jobs=11", "--seconds=1ms", "--plan=best", "--output=yaml"} {
 		process := cluster.StartProgram(t, "testbed", flag)
 		if code := process.End(t); code != 2 {
 			t.Errorf("%s: exit code %d:\n%s", flag, code, process.Said())

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/sim/report/live"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -25,7 +24,7 @@ type display struct {
 
 func (d *display) flags(f *pflag.FlagSet) {
 	d.output.flags(f)
-	f.BoolVarP(&d.watch, "watch", "w", false, "show it again and again: on a terminal as a view that keeps its place, until q")
+	f.BoolVarP(&d.watch, "watch", "w", false, "show it again and again, on a terminal in its place, until Ctrl-C")
 	f.DurationVar(&d.interval, "interval", 2*time.Second, "time between two with --watch")
 }
 
@@ -77,34 +76,61 @@ func (o output) lines(out io.Writer, words string) error {
 // sight is something that is shown: words and tables below them.
 type sight struct {
 	words  string
-	sheets []live.Sheet
+	tables []text.Table
+}
+
+// write prints the sight in lines of at most width columns; 0 is no bound.
+func (v sight) write(out io.Writer, width int) error {
+	if v.words != "" {
+		if _, err := fmt.Fprintln(out, text.Fold(v.words, width)); err != nil {
+			return err
+		}
+	}
+	for _, table := range v.tables {
+		if err := table.WriteText(out, width); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // shown is what a command asks for and how it shows it.
 type shown[T any] struct {
 	ask   func(context.Context) (T, error)
 	sight func(T) sight
-	// detail describes a row of a sheet; nil means that there are no details.
-	detail func(ctx context.Context, sheet int, row string) (string, error)
 }
 
-// run asks and shows, once or until ctx ends; on a terminal that is watched, as a view.
-// While it watches, an error is printed and the question repeated: the program may be restarting.
-func (s shown[T]) run(ctx context.Context, d display, in io.Reader, out, errs io.Writer) error {
-	if terminal, ok := live.Open(in, out); ok && d.watch && d.format == "table" {
-		return terminal.Run(ctx, live.Config{Period: d.interval, Ask: s.frame, Detail: s.detail})
+// run asks and shows, once or until ctx ends; what is watched on a terminal is drawn in its place.
+// While it watches, an error is shown and the question repeated: the program may be restarting.
+func (s shown[T]) run(ctx context.Context, d display, out, errs io.Writer) error {
+	if !d.watch {
+		answer, err := s.ask(ctx)
+		if err != nil {
+			return err
+		}
+		return s.print(out, d, answer)
 	}
+	screen := text.NewScreen(out)
+	defer screen.Release()
+	inPlace := screen.Terminal() && d.format == "table"
+	var last sight
 	for {
 		answer, err := s.ask(ctx)
 		switch {
-		case d.watch && ctx.Err() != nil:
+		case ctx.Err() != nil:
 			return nil
-		case err != nil && !d.watch:
-			return err
+		case inPlace:
+			state := time.Now().Format(time.TimeOnly)
+			if err != nil {
+				state += "  no answer: " + command.OneLine(err)
+			} else {
+				last = s.sight(answer)
+			}
+			screen.Draw(func(width, _ int) []string { return append([]string{state}, last.lines(d, width)...) })
 		case err != nil:
 			fmt.Fprintln(errs, command.OneLine(err))
 		default:
-			if err := s.show(out, d, answer); err != nil || !d.watch {
+			if err := s.print(out, d, answer); err != nil {
 				return err
 			}
 		}
@@ -116,38 +142,24 @@ func (s shown[T]) run(ctx context.Context, d display, in io.Reader, out, errs io
 	}
 }
 
-func (s shown[T]) frame(ctx context.Context) (live.Frame, error) {
-	answer, err := s.ask(ctx)
-	if err != nil {
-		return live.Frame{}, err
+// lines are the sight's on a terminal of that width.
+func (v sight) lines(d display, width int) []string {
+	if d.wide {
+		width = 0
 	}
-	v := s.sight(answer)
-	frame := live.Frame{Sheets: v.sheets}
-	if v.words != "" {
-		frame.Head = strings.Split(v.words, "\n")
-	}
-	return frame, nil
+	var b strings.Builder
+	_ = v.write(&b, width) // a Builder takes everything
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
 
-func (s shown[T]) show(out io.Writer, d display, answer T) error {
+func (s shown[T]) print(out io.Writer, d display, answer T) error {
 	if d.format == "json" {
 		return encode(out, answer, d.watch)
 	}
 	if d.watch {
 		fmt.Fprintln(out) // apart from the one before it
 	}
-	v := s.sight(answer)
-	if v.words != "" {
-		if err := d.lines(out, v.words); err != nil {
-			return err
-		}
-	}
-	for _, sheet := range v.sheets {
-		if err := sheet.WriteText(out, d.width()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.sight(answer).write(out, d.width())
 }
 
 // encode writes JSON, one line for each with compact.

@@ -9,7 +9,6 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/sim/report/live"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -29,7 +28,7 @@ func newModelCommand() *cobra.Command {
 			"the direction of the fleet's load by channel, the energy of each component, what\n" +
 			"a pod costs, how many nodes they come from and how old those nodes' models are.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f := c.Flags()
@@ -38,7 +37,7 @@ func newModelCommand() *cobra.Command {
 	return c
 }
 
-func (o *modelOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
+func (o *modelOptions) run(ctx context.Context, out, errs io.Writer) error {
 	if err := o.display.validate(); err != nil {
 		return command.Usage(err)
 	}
@@ -50,7 +49,7 @@ func (o *modelOptions) run(ctx context.Context, in io.Reader, out, errs io.Write
 	models.ask = func(ctx context.Context) (modelserver.Status, error) {
 		return podforward.Decode[modelserver.Status](ctx, aggregator, modelserver.DebugPath, nil)
 	}
-	return models.run(ctx, o.display, in, out, errs)
+	return models.run(ctx, o.display, out, errs)
 }
 
 // modelSight has the words of a model as the title of its first table.
@@ -64,7 +63,7 @@ func modelSight(s modelserver.Status) (v sight) {
 		if i > 0 {
 			channels.Title = "\n" + channels.Title
 		}
-		v.sheets = append(v.sheets, live.Sheet{Name: m.Schema, Table: channels}, live.Sheet{Name: "components of " + m.Schema, Table: components})
+		v.tables = append(v.tables, channels, components)
 	}
 	return v
 }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/url"
 	"regexp"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,7 +14,6 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/page"
-	"github.com/spazio-scheduler/spazio/sim/report/live"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -63,12 +59,10 @@ func newTopCommand() *cobra.Command {
 		Short: "Print the nodes as the scheduler sees them",
 		Long: "spazio top asks a scheduler for its nodes: what each reports as available, what\n" +
 			"is in flight to it, what is left, and why it takes no pod if it takes none.\n\n" +
-			"With --watch on a terminal it is a view that keeps its place: arrows and pages hold a\n" +
-			"row, left and right choose the column that is sorted by, r reverses that, / keeps the\n" +
-			"rows with a text, Enter shows why a node is as it is and which pods are on it, Tab goes\n" +
-			"to the next table, Esc goes back, q quits. Elsewhere it prints each time anew.",
+			"With --watch on a terminal the table is drawn anew in its place, as far as it fits;\n" +
+			"--sort, --node and --limit choose its rows. Elsewhere it is printed each time.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f := c.Flags()
@@ -80,7 +74,7 @@ func newTopCommand() *cobra.Command {
 	return c
 }
 
-func (o *topOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
+func (o *topOptions) run(ctx context.Context, out, errs io.Writer) error {
 	if err := o.choice.parse(); err != nil {
 		return err
 	}
@@ -103,30 +97,14 @@ func (o *topOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer)
 		status.Nodes, err = o.choice.States(status.Nodes)
 		return status, err
 	}
-	top.detail = func(ctx context.Context, sheet int, row string) (string, error) {
-		if sheet != 0 {
-			return row, nil // a workload: the table shows all of it
-		}
-		e, err := podforward.Decode[plugin.NodeExplanation](ctx, scheduler, plugin.DebugPath, url.Values{"node": {row}})
-		if err != nil {
-			return "", err
-		}
-		var words strings.Builder
-		fmt.Fprintln(&words, strings.Join(page.Explain(e.NodeState, time.Now()), "\n")+"\n")
-		err = text.Table(page.PodTable(e)).WriteText(&words, 0)
-		return words.String(), err
-	}
-	return top.run(ctx, o.display, in, out, errs)
+	return top.run(ctx, o.display, out, errs)
 }
 
 func statusSight(s plugin.Status) sight {
 	nodes := text.Table(page.StatusTable(s)).Compact("-", "CORES", "GIB")
-	return sight{page.StatusText(s), []live.Sheet{{Name: "nodes", Table: nodes}}}
+	return sight{page.StatusText(s), []text.Table{nodes}}
 }
 
 func energySight(s plugin.Status) sight {
-	return sight{sheets: []live.Sheet{
-		{Name: "nodes", Table: text.Table(page.EnergyTable(s.Nodes))},
-		{Name: "workloads", Table: text.Table(page.WorkloadTable(s.Energy))},
-	}}
+	return sight{tables: []text.Table{text.Table(page.EnergyTable(s.Nodes)), text.Table(page.WorkloadTable(s.Energy))}}
 }

@@ -8,7 +8,7 @@
 //	err = r.WriteText(os.Stdout, text.Terminal)
 //	err = r.Save("comparison")
 //
-// [Components], [Guests], [Following] and [Repeats] report what else package compare, and
+// [Components], [Guests] and [Following] report what else package compare, and
 // programs like it, measure.
 //
 // Types are plain values unless they say otherwise.

@@ -304,62 +304,6 @@ func TestReportIsStable(t *testing.T) {
 	}
 }
 
-// Repeats count the verdicts of each quantity, and have the least and the largest ratio; a missing
-// value is "-", also in the tables of one comparison.
-func TestRepeats(t *testing.T) {
-	var r schedulers.Repeats
-	for _, b := range []float64{200, 101, 99} {
-		var runs []schedulers.Run
-		for pair := range 2 {
-			for s, joules := range map[string]float64{"a": 100, "b": b + float64(pair)} {
-				one := run(s, pair, joules)
-				one.CPU, one.Overhead = nil, 0
-				runs = append(runs, one)
-			}
-		}
-		r.Add(schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: runs})
-	}
-	tab := r.Table()
-	if !strings.Contains(tab.Title, "3 comparisons") || !strings.Contains(tab.Title, quality) {
-		t.Errorf("title %q", tab.Title)
-	}
-	rows := map[string][]string{}
-	for _, row := range tab.Rows {
-		rows[row[1]] = row
-	}
-	// √(200·201)/100 and √(99·100)/100.
-	if diff := cmp.Diff([]string{"b", "energy a request, J", "2", "0", "1", "0", "0.995", "2.005"}, rows["energy a request, J"]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"b", "scheduler and agents, J", "0", "0", "0", "3", "-", "-"}, rows["scheduler and agents, J"]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	one := r.Comparisons[0].Report
-	shown := written(t, one)
-	if strings.Contains(shown, "by role") || !strings.Contains(shown, "\n| scheduler and agents, J | - | - |") {
-		t.Errorf("of what no run tells:\n%s", shown)
-	}
-	dir := t.TempDir()
-	if err := one.Save(dir); err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	if diff := cmp.Diff([]string{"means.csv", "ratios.csv", "report.md", "runs.csv", "runs.json", "schedulers.png", "schedulers.svg"}, names); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
-	var screen bytes.Buffer
-	if err := one.WriteText(&screen, text.Terminal); err != nil || !strings.HasSuffix(screen.String(), one.Words()+"\n") {
-		t.Errorf("error %v, on the screen:\n%s", err, screen.String())
-	}
-}
-
 // readings returns cores and watts, each a second.
 func readings(of ...float64) (all []schedulers.FollowedReading) {
 	for i := 0; i+1 < len(of); i += 2 {
@@ -450,6 +394,42 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// A value that no run has is "-" in the tables, and leaves out the tables and files that are only about it.
+func TestMissingValues(t *testing.T) {
+	var runs []schedulers.Run
+	for pair := range 2 {
+		for s, joules := range map[string]float64{"a": 100, "b": 200 + float64(pair)} {
+			one := run(s, pair, joules)
+			one.CPU, one.Overhead = nil, 0
+			runs = append(runs, one)
+		}
+	}
+	one := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: runs}
+	shown := written(t, one)
+	if strings.Contains(shown, "by role") || !strings.Contains(shown, "\n| scheduler and agents, J | - | - |") {
+		t.Errorf("of what no run tells:\n%s", shown)
+	}
+	dir := t.TempDir()
+	if err := one.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"means.csv", "ratios.csv", "report.md", "runs.csv", "runs.json", "schedulers.png", "schedulers.svg"}, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	var screen bytes.Buffer
+	if err := one.WriteText(&screen, text.Terminal); err != nil || !strings.HasSuffix(screen.String(), one.Words()+"\n") {
+		t.Errorf("error %v, on the screen:\n%s", err, screen.String())
+	}
+}
+
 // Whatever the names of schedulers, nodes, roles and settings, and the size of figures, no line is
 // wider than a terminal.
 func TestColumns(t *testing.T) {
@@ -457,7 +437,6 @@ func TestColumns(t *testing.T) {
 		return []string{fmt.Sprintf("gke-production-europe-west4-b-high-memory-pool-7f9c6d8b54-x2kq%d", i), fmt.Sprint(strings.Repeat("compute-europe-west4.", 11), i)}[i%2]
 	}
 	r := schedulers.Report{Quality: quality}
-	var repeats schedulers.Repeats
 	components := schedulers.Components{Quality: quality}
 	following := schedulers.Following{Quality: quality}
 	for i := range 6 {
@@ -471,13 +450,11 @@ func TestColumns(t *testing.T) {
 		components.Parts = append(components.Parts, schedulers.Component{Name: long(i), Cores: []float64{1000, 1}, Watts: []float64{1e6, 2}})
 		following.Settings = append(following.Settings, schedulers.FollowedGuest{Name: long(i), Readings: readings(1000, 20000, 1, 2)})
 	}
-	repeats.Add(r)
-	repeats.Add(r)
 	var b bytes.Buffer
 	if err := r.WriteText(&b, text.Terminal); err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range []text.Table{repeats.Table(), components.Table(), following.Table()} {
+	for _, of := range []text.Table{components.Table(), following.Table()} {
 		if err := of.WriteText(&b, text.Terminal); err != nil {
 			t.Fatal(err)
 		}

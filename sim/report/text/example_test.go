@@ -2,6 +2,7 @@ package text_test
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
@@ -19,4 +20,19 @@ func Example() {
 	// no node
 	// has room
 	// for it
+}
+
+// A program shows its progress. Where its output is not a terminal, as in a file, only the lines
+// that stay are written.
+func ExampleScreen() {
+	s := text.NewScreen(os.Stdout)
+	defer s.Release()
+	for done := range 3 {
+		s.Draw(func(int, int) []string { return []string{"working"} })
+		s.Printf("%d of 3 done", done+1)
+	}
+	// Output:
+	// 1 of 3 done
+	// 2 of 3 done
+	// 3 of 3 done
 }

@@ -21,7 +21,7 @@ import (
 func onCluster(kubeconfig string, more ...string) []string {
 	return append([]string{
 		"compare", "--kubeconfig=" + kubeconfig, "--image=spazio-testapp", "--schedulers=default-scheduler,spazio", "--runs=1",
-		"--duration=4s", "--warm-up=1s", "--kill=2", "--kill-every=1s", "--replicas=1", "--rate=20", "--most-late=1", "--placing=10m", "--output=json",
+		"--duration=4s", "--warm-up=1s", "--kill=2", "--kill-every=1s", "--replicas=1", "--rate=20", "--most-late=1", "--output=json",
 	}, more...)
 }
 
@@ -45,7 +45,7 @@ func TestCluster(t *testing.T) {
 
 	t.Run("two schedulers", func(t *testing.T) { r.compare(t, kubeconfig) })
 	t.Run("no such scheduler", func(t *testing.T) {
-		refused(t, command.ExitFailure, "no such scheduler places pods: nobody", "--schedulers=nobody", "--placing=2s")
+		refused(t, command.ExitFailure, "no such scheduler places pods: nobody", "--schedulers=nobody")
 		r.isGone(t)
 	})
 	t.Run("a node of unknown power", func(t *testing.T) {

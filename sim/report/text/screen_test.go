@@ -1,12 +1,12 @@
-package live
+package text
 
 import (
 	"strings"
 	"testing"
 )
 
-func frame(lines ...string) func(int) []string {
-	return func(height int) []string { return lines[:min(height, len(lines))] }
+func frame(lines ...string) func(width, height int) []string {
+	return func(int, int) []string { return lines }
 }
 
 // A frame is drawn over the last one, messages above it, and the cursor is back at
@@ -42,7 +42,7 @@ func TestFrames(t *testing.T) {
 func TestNoTerminal(t *testing.T) {
 	var out strings.Builder
 	s := NewScreen(&out)
-	s.Draw(func(int) []string { t.Error("a frame was asked for"); return nil })
+	s.Draw(func(int, int) []string { t.Error("a frame was asked for"); return nil })
 	s.Printf("%s", "a word")
 	s.Release()
 	if s.Terminal() || out.String() != "a word\n" {

@@ -1,4 +1,4 @@
-package live
+package text
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package live
+package text
 
 import (
 	"fmt"
@@ -8,8 +8,6 @@ import (
 	"sync"
 
 	"golang.org/x/term"
-
-	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // terminalSize returns a function that returns the present columns and lines of the terminal out, or
@@ -54,16 +52,18 @@ const (
 	cursorUpFmt = "\x1b[%dA\r"
 )
 
-// Draw replaces the frame by the lines that render returns, of which it may return height at the
-// most; lines wider than the terminal are cut. Everything goes out in one write, so that a terminal
+// Draw replaces the frame by the lines that render returns for a terminal of that size. What is wider
+// or longer than the terminal is cut, so that the frame can be replaced again. Everything goes out in one write, so that a terminal
 // never shows half of it. Without a terminal render is not called.
-func (s *Screen) Draw(render func(height int) []string) {
+func (s *Screen) Draw(render func(width, height int) []string) {
 	if !s.Terminal() {
 		return
 	}
 	width, height := s.size()
 	// The cursor rests on the line below the frame.
-	lines := render(max(height-1, 1))
+	height = max(height-1, 1)
+	lines := render(width, height)
+	lines = lines[:min(len(lines), height)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var b strings.Builder
@@ -73,7 +73,7 @@ func (s *Screen) Draw(render func(height int) []string) {
 	}
 	s.home(&b)
 	for _, line := range lines {
-		b.WriteString(text.Cut(text.Plain(line), width) + clearLine + "\n")
+		b.WriteString(Cut(Plain(line), width) + clearLine + "\n")
 	}
 	b.WriteString(clearBelow)
 	s.drawn = len(lines)
