@@ -4,7 +4,7 @@
 //
 //	go run ./cmd/bench/scheduler   throughput and CPU of a scheduler with the plugin, on Kubernetes' scheduler_perf
 //	go run ./cmd/bench/footprint   CPU and memory that the agent takes of its node
-//	go run ./cmd/bench/load        what a fleet costs an aggregator, a profiler, test beds and the page; one command each
+//	go run ./cmd/bench/load        what a fleet costs test beds, their watch and the page; one command each
 //
 // Each starts what it measures as a process of its own: it builds the program from
 // this tree unless a flag names one. None imports a package of cmd that is not

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"syscall"
 	"time"
 
@@ -98,45 +97,19 @@ func Build(ctx context.Context, path, name, dir string, progress io.Writer) (str
 // ExecRole names the role Exec, which each program that calls Start has.
 const ExecRole = "exec"
 
-// Exec is the role of a child that becomes another program: its arguments are a script that executes the
-// script's own arguments, and these.
+// Exec is the role of a child that becomes another program: its arguments are that and the program's.
 func Exec(_ context.Context, args []string, _ io.Reader, _ io.Writer) error {
-	return syscall.Exec("/bin/sh", append([]string{"sh", "-c", args[0], "sh"}, args[1:]...), os.Environ())
+	return syscall.Exec(args[0], args, os.Environ())
 }
 
-// Start runs in a group the program at path, or if that is empty the one that Build makes. It returns
-// once the program has written to its standard error what the regular expression ready matches, and the
-// parts of that as FindStringSubmatch does; what it writes goes to progress. If ready is empty, Start
-// does not wait, and the last that the program writes is in the error with which it ends.
-func Start(ctx context.Context, g *children.Group, progress io.Writer, path, name, ready string, args ...string) (*children.Process, []string, error) {
+// Start runs in a group the program at path, or if that is empty the one that Build makes. The last that
+// the program writes to its standard error is in the error with which it ends.
+func Start(ctx context.Context, g *children.Group, progress io.Writer, path, name string, args ...string) (*children.Process, error) {
 	path, err := Build(ctx, path, name, g.Dir(), progress)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	script := `exec "$@"`
-	if ready != "" {
-		script += " 2>&1"
-	}
-	p, err := g.Start(children.Spec{Role: ExecRole, Args: append([]string{script, path}, args...)})
-	if err != nil || ready == "" {
-		return p, nil, err
-	}
-	match := regexp.MustCompile(ready)
-	for {
-		line, err := p.Line(ctx)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", path, err)
-		}
-		fmt.Fprintln(progress, line)
-		if found := match.FindStringSubmatch(line); found != nil {
-			go func() { // until the program ends
-				for line, err := p.Line(context.Background()); err == nil; line, err = p.Line(context.Background()) {
-					fmt.Fprintln(progress, line)
-				}
-			}()
-			return p, found, nil
-		}
-	}
+	return g.Start(children.Spec{Role: ExecRole, Args: append([]string{path}, args...)})
 }
 
 // Await returns once a process's metrics are as check wants them. It is an error if the process ends

@@ -85,13 +85,6 @@ func processor() string {
 // Add adds rows.
 func (r *Result) Add(rows ...Row) { r.Rows = append(r.Rows, rows...) }
 
-// AddQuantiles adds rows of the quantiles of some values.
-func (r *Result) AddQuantiles(what, unit string, values []float64, quantiles ...float64) {
-	for _, q := range quantiles {
-		r.Add(Row{What: fmt.Sprintf("%s, p%g", what, math.Round(1e4*q)/100), Value: Quantile(values, q), Unit: unit})
-	}
-}
-
 func (r *Result) write(w io.Writer, format string) error {
 	if format == "json" {
 		return text.JSON(w, r)

@@ -1,5 +1,5 @@
-// Package endpoint is the HTTP server of a program's metrics, health, profiles and of
-// what else it shows: a node's agent's, and that of any other of Spazio's programs.
+// Package endpoint is the HTTP server of a program's metrics, health and what
+// else it shows: a node's agent's, and that of any other of Spazio's programs.
 //
 //	s, err := endpoint.NewServers(ctx, endpoint.ServersConfig{
 //		Shown: endpoint.Config{
@@ -14,7 +14,7 @@
 //
 // The rule is: metrics and probes are served to every client that can connect
 // (newMetrics), anything else to loopback alone, where callers are not authenticated
-// ([NewDebug], newProfiles), unless the handlers ask and TLS is given ([New]).
+// ([NewDebug]), unless the handlers ask and TLS is given ([New]).
 //
 // Types that do not speak of concurrent use are plain values.
 package endpoint

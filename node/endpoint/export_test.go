@@ -4,7 +4,6 @@ package endpoint
 
 var (
 	ErrNoMetric  = errNoMetric
-	NewProfiles  = newProfiles
 	ParseMetrics = parseMetrics
 	NewMetrics   = newMetrics
 )

@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -34,8 +33,6 @@ type Config struct {
 	Ready func() error
 	// Handlers are served besides, by the pattern of net/http's ServeMux.
 	Handlers map[string]http.Handler
-	// writeTimeout bounds a response; 0 means 30 s.
-	writeTimeout time.Duration
 	// anyHost takes whatever name is asked for, on loopback, too.
 	anyHost bool
 }
@@ -67,7 +64,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 			Handler:           handler,
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       10 * time.Second,
-			WriteTimeout:      cmp.Or(c.writeTimeout, 30*time.Second),
+			WriteTimeout:      30 * time.Second,
 			MaxHeaderBytes:    16 << 10,
 		},
 	}, nil

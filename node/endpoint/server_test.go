@@ -135,23 +135,6 @@ func TestMetricsShowNothingElse(t *testing.T) {
 	}
 }
 
-func TestProfilesAreServedOnLoopbackOnly(t *testing.T) {
-	var plaintext *transport.PlaintextError
-	if _, err := endpoint.NewProfiles(t.Context(), ":0"); !errors.As(err, &plaintext) {
-		t.Errorf("profiles beyond loopback: %v", err)
-	}
-	h, err := endpoint.NewProfiles(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	serveUntilTheEnd(t, h)
-	for _, path := range []string{"", "heap", "cmdline", "symbol", "goroutine?debug=1"} {
-		if code, body := get(t, h.Addr(), "/debug/pprof/"+path); code != 200 {
-			t.Errorf("%q: %d %s", path, code, body)
-		}
-	}
-}
-
 func serveUntilTheEnd(t *testing.T, h *endpoint.Server) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -15,8 +15,8 @@ type ServersConfig struct {
 	// Shown is what both show, except for its Handlers, which are the debug server's
 	// alone. Its Addr is not used.
 	Shown Config
-	// Metrics, Debug and Profiles are the host:port of each, empty for none.
-	Metrics, Debug, Profiles string
+	// Metrics and Debug are the host:port of each, empty for none.
+	Metrics, Debug string
 	// DebugDefault reports that Debug is a default: another program of this machine
 	// may have the address.
 	DebugDefault bool
@@ -25,10 +25,9 @@ type ServersConfig struct {
 }
 
 // Servers are the HTTP servers of a program: one of what probes and Prometheus read,
-// at any address (newMetrics), one of the same and of what is for people,
-// on loopback (NewDebug), and one of Go's profiles (newProfiles). Its methods are safe
-// for concurrent use, but Run is called once.
-type Servers struct{ metrics, debug, profiles *Server } // nil for none
+// at any address (newMetrics), and one of the same and of what is for people, on loopback
+// (NewDebug). Its methods are safe for concurrent use, but Run is called once.
+type Servers struct{ metrics, debug *Server } // nil for none
 
 // NewServers opens the listeners. The caller must Run or Close the servers.
 func NewServers(ctx context.Context, c ServersConfig) (_ *Servers, err error) {
@@ -42,11 +41,6 @@ func NewServers(ctx context.Context, c ServersConfig) (_ *Servers, err error) {
 		c.Shown.Addr = c.Metrics
 		if s.metrics, err = newMetrics(ctx, c.Shown); err != nil {
 			return nil, fmt.Errorf("serve the metrics: %w", err)
-		}
-	}
-	if c.Profiles != "" {
-		if s.profiles, err = newProfiles(ctx, c.Profiles); err != nil {
-			return nil, fmt.Errorf("serve the profiles: %w", err)
 		}
 	}
 	if c.Debug == "" {
@@ -73,9 +67,6 @@ func (s *Servers) MetricsAddr() net.Addr { return addressOf(s.metrics) }
 // DebugAddr is where the second listens, or nil.
 func (s *Servers) DebugAddr() net.Addr { return addressOf(s.debug) }
 
-// ProfilesAddr is where the third listens, or nil.
-func (s *Servers) ProfilesAddr() net.Addr { return addressOf(s.profiles) }
-
 func addressOf(h *Server) net.Addr {
 	if h == nil {
 		return nil
@@ -84,7 +75,7 @@ func addressOf(h *Server) net.Addr {
 }
 
 func (s *Servers) each(do func(*Server)) {
-	for _, h := range []*Server{s.metrics, s.debug, s.profiles} {
+	for _, h := range []*Server{s.metrics, s.debug} {
 		if h != nil {
 			do(h)
 		}

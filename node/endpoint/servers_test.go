@@ -27,7 +27,7 @@ func shown() endpoint.Config {
 
 // TestServers: debug data are served on exactly one of the two addresses.
 func TestServers(t *testing.T) {
-	s, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{Shown: shown(), Metrics: "127.0.0.1:0", Debug: "127.0.0.1:0", Profiles: "127.0.0.1:0"})
+	s, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{Shown: shown(), Metrics: "127.0.0.1:0", Debug: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,6 @@ func TestServers(t *testing.T) {
 	}{
 		{s.MetricsAddr(), "/healthz", 200}, {s.MetricsAddr(), "/debug/more", 404},
 		{s.DebugAddr(), "/healthz", 200}, {s.DebugAddr(), "/debug/more", 200}, {s.DebugAddr(), "/debug/pprof/", 404},
-		{s.ProfilesAddr(), "/debug/pprof/", 200}, {s.ProfilesAddr(), "/debug/more", 404},
 	} {
 		if code, _ := get(t, test.addr, test.path); code != test.want {
 			t.Errorf("%s at %v: %d, want %d", test.path, test.addr, code, test.want)
@@ -73,8 +72,8 @@ func TestServersClose(t *testing.T) {
 
 func TestNoServers(t *testing.T) {
 	s, err := endpoint.NewServers(t.Context(), endpoint.ServersConfig{})
-	if err != nil || s.MetricsAddr() != nil || s.DebugAddr() != nil || s.ProfilesAddr() != nil {
-		t.Fatalf("%v, at %v, %v and %v", err, s.MetricsAddr(), s.DebugAddr(), s.ProfilesAddr())
+	if err != nil || s.MetricsAddr() != nil || s.DebugAddr() != nil {
+		t.Fatalf("%v, at %v and %v", err, s.MetricsAddr(), s.DebugAddr())
 	}
 	if err := errors.Join(s.Run(t.Context()), s.Close()); err != nil {
 		t.Error(err)
@@ -99,7 +98,6 @@ func TestServersRefuse(t *testing.T) {
 	}
 	for what, c := range map[string]endpoint.ServersConfig{
 		"the metrics":    {Metrics: taken},
-		"the profiles":   {Metrics: "127.0.0.1:0", Profiles: taken},
 		"the debug data": {Metrics: "127.0.0.1:0", Debug: taken},
 	} {
 		c.Shown = shown()

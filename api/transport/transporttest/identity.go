@@ -20,7 +20,7 @@ import (
 )
 
 // SelfSigned returns the files of a certificate for the names, which may be IP
-// addresses, that is its own authority. It is valid for an hour, for servers and
+// addresses, that is its own authority, in a directory under the names that a TLS Secret has. It is valid for an hour, for servers and
 // for clients. The files end with the test.
 func SelfSigned(t testing.TB, names ...string) transport.Config {
 	t.Helper()
@@ -56,6 +56,8 @@ func SelfSigned(t testing.TB, names ...string) transport.Config {
 		}
 		return path
 	}
-	cert := write("cert.pem", "CERTIFICATE", certificate)
-	return transport.Config{CertFile: cert, KeyFile: write("key.pem", "PRIVATE KEY", private), CAFile: cert}
+	return transport.Config{
+		CertFile: write("tls.crt", "CERTIFICATE", certificate), KeyFile: write("tls.key", "PRIVATE KEY", private),
+		CAFile: write("ca.crt", "CERTIFICATE", certificate),
+	}
 }

@@ -21,10 +21,5 @@
 //
 // CPU time is that of the process by the operating system's account between the end of the warm-up
 // and the end of the run; memory is VmRSS, looked at once a second, and VmHWM of
-// /proc/PID/status. What follows -- goes to the agent, flags about energy in the form --name=value:
-// with
-//
-//	go run ./cmd/bench/footprint --duration 1m -- --debug-listen 127.0.0.1:6060
-//
-// go tool pprof can look inside while it runs.
+// /proc/PID/status. What follows -- goes to the agent, flags about energy in the form --name=value.
 package main

@@ -171,7 +171,7 @@ func (f *footprint) start(ctx context.Context, g *children.Group, args []string)
 	}
 	addr := listener.Addr().String()
 	_ = listener.Close()
-	p, _, err := bench.Start(ctx, g, nil, f.agent, "", "", append([]string{"--listen", addr}, args...)...)
+	p, err := bench.Start(ctx, g, nil, f.agent, "", append([]string{"--listen", addr}, args...)...)
 	if err != nil {
 		return nil, err
 	}

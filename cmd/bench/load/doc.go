@@ -1,8 +1,6 @@
 // Command load generates the load of a fleet against one of our programs, which it runs in a process
 // of its own, and prints what that costs:
 //
-//	go run ./cmd/bench/load aggregator   nodes push their models to spazio-aggregator
-//	go run ./cmd/bench/load profiler     agents send what their pods take to spazio-profiler
 //	go run ./cmd/bench/load testbeds     spazio-testbed and spazio-scheduler on an embedded control plane
 //	go run ./cmd/bench/load watch        clients of /external/v1/watch see pods come and go
 //	go run ./cmd/bench/load page         readers of the page of a scheduler with many nodes
@@ -10,21 +8,6 @@
 // CPU time is that of the process by the operating system's account, memory is VmRSS, looked at once
 // a second, and VmHWM; the rest is what the process's metrics say and what its clients see. All
 // clients are in this process: where that is short of time, latencies say so.
-//
-// # Aggregator
-//
-// A node pushes on its schedule whether or not it was answered, so that a slow
-// aggregator shows as latency from when a push was due. A real fleet has one connection a node. Here
-// a number of connections carry several nodes each, as one machine has neither the cores nor the
-// sockets for thousands of agents; --connections is how many.
-//
-// # Profiler
-//
-// This program stands for the API server, and for agents: each node sends by itself what
-// spazio-agent does (publish.Usages), a reading of each pod every ten seconds, a window a minute.
-// While the workloads are published for the first time, the profiler writes as often as it may, and
-// that is in what is measured. Agents speak plaintext here; in a cluster each makes a connection by TLS
-// a minute and shows a token.
 //
 // # Test beds
 //

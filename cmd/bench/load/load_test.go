@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"os"
 	"strings"
@@ -46,38 +45,6 @@ func measure(t *testing.T, b benchmark, args ...string) map[string]float64 {
 	return found
 }
 
-func TestAggregator(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	args := []string{"aggregator", "--nodes", "30", "--connections", "4", "--rate", "20", "--warm-up", "1s", "--duration", "2s", "-o", "json"}
-	if code := bench.Run(t.Context(), command(), args, &stdout, &stderr); code != bench.OK {
-		t.Fatalf("exit code %d, stderr %q", code, &stderr)
-	}
-	var r bench.Result
-	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
-		t.Fatalf("%v\n%s", err, &stdout)
-	}
-	found := map[string]float64{}
-	for _, row := range r.Rows {
-		found[row.What] = row.Value
-	}
-	if n := found["pushes answered"]; !(n > 0 && n < 1200) || found["pushes failed"] != 0 || found["nodes that it knows"] != 30 {
-		t.Errorf("%v", found)
-	}
-	if p50, p99, most := found["latency, p50"], found["latency, p99"], found["latency, p100"]; !(p50 > 0 && p50 <= p99 && p99 <= most && most <= found["latency from when it was due, p100"]) {
-		t.Errorf("%v", found)
-	}
-	if !(found["push within the aggregator, mean"] > 0 && found["aggregator"] > 0 && found["aggregator resident, most"] > 1 && found["its heap in use"] > 0 && found["load generator"] > 0) {
-		t.Errorf("%v", found)
-	}
-}
-
-func TestProfiler(t *testing.T) {
-	found := measure(t, &profiler{}, "--nodes", "20", "--pods", "100", "--workloads", "10", "--warm-up", "15s", "--duration", "5s")
-	if found["batches accepted"] <= 0 || found["windows accepted"] <= 0 || found["other windows, in all"] != 0 || found["workloads that it knows"] != 10 || found["pods that it knows"] != 100 || found["profiler resident, most"] <= 1 {
-		t.Errorf("%v", found)
-	}
-}
-
 func TestWatch(t *testing.T) {
 	found := measure(t, &watch{}, "--nodes", "10", "--jobs", "5", "--clients", "3", "--duration", "2s")
 	if lag := found["pod event to client, p50"]; !(lag > 0 && lag <= found["pod event to client, p99"]) || found["processor time"] <= 0 {
@@ -94,9 +61,7 @@ func TestPage(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	for _, line := range []string{
-		"nonsense", "aggregator word", "aggregator --nonsense", "aggregator -o xml", "aggregator --nodes 0", "aggregator --connections 0", "aggregator --channels 0",
-		"aggregator --channels 65", "aggregator --rate NaN", "aggregator --duration -1s", "aggregator --warm-up -1s",
-		"profiler word", "profiler --nodes 0", "profiler --pods 1", "profiler --workloads 0", "profiler --pods 10 --nodes 1 --workloads 11", "profiler --duration 0s",
+		"nonsense", "watch --nonsense", "watch -o xml",
 		"watch --clients 0", "watch --rate 0", "watch --duration 0s", "watch word",
 		"page --nodes 0", "page --readers 33", "page --readers 0", "page --changing 1.5", "page --changing NaN", "page --duration 1s", "page more",
 		"testbeds --nodes 2001 --slots 1", "testbeds --slots 5", "testbeds --jobs 39", "testbeds --pods 5001", "testbeds --rounds 0", "testbeds word",
@@ -105,10 +70,6 @@ func TestRefuses(t *testing.T) {
 		if code := bench.Run(t.Context(), command(), strings.Fields(line), &stdout, &stderr); code != bench.BadUsage || stderr.Len() == 0 || stdout.Len() > 0 {
 			t.Errorf("%s: exit code %d, stderr %q, stdout %q", line, code, &stderr, &stdout)
 		}
-	}
-	var stdout, stderr bytes.Buffer
-	if code := bench.Run(t.Context(), command(), []string{"profiler", "--profiler", os.DevNull}, &stdout, &stderr); code != bench.Failure || stdout.Len() > 0 {
-		t.Errorf("no program: exit code %d, stderr %q", code, &stderr)
 	}
 }
 

@@ -23,9 +23,8 @@ func roles() map[string]children.Role {
 	return map[string]children.Role{bench.ExecRole: bench.Exec, "watch": serve(&watch{}), "page": serve(&page{})}
 }
 
-// gcPercent lets this process's heap grow fivefold before it is collected. It holds what each agent
-// of a fleet has but its own of, or etcd and an API server: all of it would be marked all the time
-// and hold up what is timed.
+// gcPercent lets this process's heap grow fivefold before it is collected. It holds many clients, or
+// etcd and an API server: all of it would be marked all the time and hold up what is timed.
 const gcPercent = 400
 
 func command() *cobra.Command {
@@ -33,8 +32,6 @@ func command() *cobra.Command {
 	add := func(use, short string, b benchmark) {
 		c.AddCommand(bench.Command(use, short, b.flags, b.validate, b.measure))
 	}
-	add("aggregator", "Measure spazio-aggregator while the models of many nodes come", &aggregator{})
-	add("profiler", "Measure spazio-profiler while the windows of many pods come", &profiler{})
 	add("testbeds", "Measure test beds on an embedded control plane", &testbeds{})
 	add("watch", "Measure clients that watch pods come and go, on a Store in memory", &watch{})
 	add("page", "Measure the page of a scheduler with many nodes", &page{})
@@ -48,26 +45,14 @@ type benchmark interface {
 	measure(ctx context.Context, r *bench.Result, g *children.Group, progress io.Writer) error
 }
 
-// during measures processes while load runs, after a warm-up: edge is called when that begins and when
-// it ends.
-func during(ctx context.Context, t bench.Timing, load func(context.Context) error, edge func() error, pids ...int) (used []bench.Usage, err error) {
+// during measures processes while load runs.
+func during(ctx context.Context, duration time.Duration, load func(context.Context) error, pids ...int) (used []bench.Usage, err error) {
 	loading, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- load(loading) }()
-	defer func() {
-		stop()
-		err = errors.Join(err, <-ended)
-	}()
-	if err := bench.Sleep(ctx, t.WarmUp); err != nil {
-		return nil, err
-	}
-	if err := edge(); err != nil {
-		return nil, err
-	}
-	if used, err = bench.Follow(ctx, t.Duration, pids...); err != nil {
-		return nil, err
-	}
-	return used, edge()
+	used, err = bench.Follow(ctx, duration, pids...)
+	stop()
+	return used, errors.Join(err, <-ended)
 }
 
 // selfServing is a benchmark of a server that this program brings along: a handler, and what runs

@@ -74,7 +74,7 @@ func (p *page) measure(ctx context.Context, r *bench.Result, g *children.Group, 
 		}
 		return nil
 	}
-	used, err := during(ctx, bench.Timing{Duration: p.duration}, read, func() error { return nil }, server.PID())
+	used, err := during(ctx, p.duration, read, server.PID())
 	if err != nil {
 		return err
 	}

@@ -157,7 +157,7 @@ func (c *cluster) pair(ctx context.Context, first bool, s *samples) error {
 func (c *cluster) withOperator(ctx context.Context, first bool, s *samples) (err error) {
 	// Without interfaces and without a signal.
 	operator, err := c.run(ctx, "spazio-testbed", c.testbed, "--kubeconfig="+c.kubeconfig("spazio-testbed"),
-		"--leader-elect=false", "--debug-listen=", "--metrics-listen=", "--placeholder-image=pause")
+		"--leader-elect=false", "--metrics-listen=", "--placeholder-image=pause")
 	if err != nil {
 		return err
 	}

@@ -182,8 +182,7 @@ func (c *cluster) run(ctx context.Context, name, path string, arguments ...strin
 	if err := embedded.WriteKubeconfig(c.kubeconfig(name), config); err != nil {
 		return nil, err
 	}
-	p, _, err := bench.Start(ctx, c.group, c.progress, path, name, "", arguments...)
-	return p, err
+	return bench.Start(ctx, c.group, c.progress, path, name, arguments...)
 }
 
 // ready returns when nothing of what came before is under way any more, as events of pods that

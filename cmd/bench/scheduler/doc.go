@@ -1,8 +1,8 @@
-// Command scheduler measures what the plugin costs a scheduler: it runs a workload of
-// Kubernetes' scheduler_perf with the plugin and without it, in turn, until the
+// Command scheduler measures what the plugin costs a scheduler: it runs the workload
+// SchedulingBasic of Kubernetes' scheduler_perf with the plugin and without it, in turn, until the
 // 95 % interval of the throughput's ratio is narrow enough.
 //
-//	go run ./cmd/bench/scheduler --workload SchedulingBasic --nodes 1000 --pairs 40
+//	go run ./cmd/bench/scheduler --nodes 1000 --pairs 40
 //
 // Each run is a process of its own, with the API server and the scheduler of
 // scheduler_perf, beside an etcd. With the plugin, a further process stands for

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,30 +29,27 @@ type comparison struct {
 	workload     workload
 	pairs, least int
 	width        float64
-	profiles     string
 	on, off      []result
 }
 
 func (c *comparison) flags(f *pflag.FlagSet) {
-	f.StringVar(&c.workload.Name, "workload", "SchedulingBasic", "SchedulingBasic, Unschedulable or PreemptionAsync")
 	f.IntVar(&c.workload.Nodes, "nodes", 1000, "nodes")
-	f.IntVar(&c.workload.Init, "init", -1, "pods before the measured ones; -1 means upstream's number for the nodes")
 	f.IntVar(&c.workload.Pods, "pods", 2000, "measured pods")
-	f.IntVar(&c.workload.Percentage, "percentage", 0, "percentageOfNodesToScore, with the plugin and without; 0 means upstream's")
 	f.IntVar(&c.pairs, "pairs", 40, "pairs of runs at most")
 	f.IntVar(&c.least, "least", 5, "pairs of runs at least")
 	f.Float64Var(&c.width, "width", .03, "end when the interval of the throughput's ratio is no wider to either side")
-	f.StringVar(&c.profiles, "profiles", "", "directory to keep the CPU profiles in")
 }
 
 func (c *comparison) validate(args []string) error {
 	switch {
+	case c.workload.Pods < 2:
+		return fmt.Errorf("--pods: %d is less than 2, from the first of which to the last is timed", c.workload.Pods)
 	case c.pairs < 2:
 		return fmt.Errorf("--pairs: %d is less than 2, which an interval needs", c.pairs)
 	case !(c.width >= 0):
 		return fmt.Errorf("--width: %v is not at least 0", c.width)
 	}
-	return errors.Join(bench.Positive(args, map[string]int{"nodes": c.workload.Nodes}), c.workload.complete())
+	return bench.Positive(args, map[string]int{"nodes": c.workload.Nodes})
 }
 
 // measure has a run with the plugin and one without, in an order that changes from pair to pair; the
@@ -63,7 +59,7 @@ func (c *comparison) measure(ctx context.Context, r *bench.Result, g *children.G
 	beside := 0.
 	for i := range c.pairs {
 		for _, plugin := range []bool{i%2 == 0, i%2 == 1} {
-			one, err := run(ctx, g, order{Workload: c.workload, Plugin: plugin, Ballast: beside, Pair: i + 1, Profiles: c.profiles})
+			one, err := run(ctx, g, order{Workload: c.workload, Plugin: plugin, Ballast: beside})
 			if err != nil {
 				return fmt.Errorf("pair %d, plugin %v: %w", i+1, plugin, err)
 			}

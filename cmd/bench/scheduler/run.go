@@ -43,9 +43,7 @@ type order struct {
 	Plugin   bool
 	// Ballast is the cores to be taken by a process beside a run without the
 	// plugin.
-	Ballast  float64
-	Pair     int
-	Profiles string // where to keep CPU profiles, if anywhere
+	Ballast float64
 }
 
 // result is what a run measured of its last pods.
@@ -213,7 +211,7 @@ func (s *stopwatch) PostBind(_ context.Context, _ fwk.CycleState, pod *corev1.Po
 	}
 }
 
-// end writes the result, and the profile if it is to be kept.
+// end writes the result.
 func (s *stopwatch) end() error {
 	r := result{Pods: s.bound, Seconds: time.Since(s.began).Seconds()}
 	own, err := children.OwnCPUTime()
@@ -228,12 +226,6 @@ func (s *stopwatch) end() error {
 	}
 	r.Process, r.Beside = (own - s.ownCPU).Seconds(), (beside-s.besideCPU).Seconds()/r.Seconds
 	r.Scheduler, r.Server = seconds[partScheduler]+seconds[partServer], seconds[partServer]
-	if o := s.order; o.Profiles != "" {
-		name := fmt.Sprintf("%s-%d-%02d-%v.pprof", o.Workload.Name, o.Workload.Nodes, o.Pair, o.Plugin)
-		if err := os.WriteFile(filepath.Join(o.Profiles, name), s.cpuProfile.Bytes(), 0o644); err != nil {
-			return err
-		}
-	}
 	return json.NewEncoder(s.out).Encode(r)
 }
 

@@ -39,7 +39,7 @@ const (
 	schedulerPort  = 9694
 	aggregatorPort = 9693
 	agentPort      = 9691
-	operatorPort   = 9699
+	operatorPort   = 9704
 	schedulerPath  = "/debug/spazio"
 )
 

@@ -66,7 +66,7 @@ func apiServer(t *testing.T, scheduler, aggregator, agent, operator string) *res
 	podforwardtest.Forward(t, mux, "spazio-system", "leader", 9694, scheduler)
 	podforwardtest.Forward(t, mux, "spazio-system", "any", 9693, aggregator)
 	podforwardtest.Forward(t, mux, "spazio-agent", "its", 9691, agent)
-	podforwardtest.Forward(t, mux, "spazio-system", "bedder", 9699, operator)
+	podforwardtest.Forward(t, mux, "spazio-system", "bedder", 9704, operator)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return &rest.Config{Host: server.URL}

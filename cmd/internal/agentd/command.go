@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -37,6 +38,7 @@ type Source interface {
 // that it is a field of.
 type options struct {
 	node        node.Config
+	tokens      string
 	telemetry   telemetry.Config
 	podSource   string
 	usage       string
@@ -44,16 +46,13 @@ type options struct {
 	runtime     string
 	listen      string
 	metrics     string
-	debugListen string
 	channels    string
 	cpuMode     string
 	contention  string
-	memoryMode  string
 	cpuCounter  string
 	linkSpeed   float64 // Mbit/s
 	reserve     map[string]string
 	signal      string
-	pronto      pronto.Config
 	sources     []Source
 	recordTotal command.Bytes
 	log         command.Log
@@ -77,7 +76,7 @@ samples come; /readyz, which is 200 while the pods of the node are seen (a host
 without kubelet wants --pod-source none), once there was a report and, if
 schedulers were given, a stream to one is open; and /debug/why, which explains the
 last report as JSON or, with ?format=text, in words. Probes and Prometheus reach the
-first three at --metrics-listen. Profiles are at --debug-listen alone.`,
+first three at --metrics-listen.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return flags.RefusedTLS(o.run(c.Context(), c.ErrOrStderr()))
 		},
@@ -85,7 +84,7 @@ first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 	f := c.Flags()
 	o.bindPeers(f)
 	o.bindTelemetry(f)
-	o.bindSignal(f)
+	f.StringVar(&o.signal, "signal", signalRoom, "what the reports say: room (how many pods fit) or pronto (whether Pronto's rejection signal takes any)")
 	o.energy.bind(f)
 	f.StringVar(&o.node.RecordDir, "record", "", "directory in which to record samples, pods and reports for spazio-lab replay; empty for none")
 	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record, at least 32MiB; the oldest go first")
@@ -97,21 +96,30 @@ first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 func (o *options) bindPeers(f *pflag.FlagSet) {
 	f.StringVar(&o.node.Name, "node-name", "", "name of this node in Kubernetes (default the host's name)")
 	f.StringSliceVar(&o.node.Schedulers, "schedulers", nil, "signal server of each scheduler, comma-separated: host:port or dns:///host:port; empty for none")
-	f.DurationVar(&o.node.Refresh, "dns-refresh", 30*time.Second, "how often a dns:/// scheduler is looked up, besides whenever one is lost")
-	f.StringVar(&o.node.TokenFile, "token-file", "", "file with the service account token that the schedulers ask for; needs TLS")
+	f.StringVar(&o.tokens, "token-dir", "", "directory of the service account tokens that are shown: scheduler, aggregator and profiler, each a file with a token of the receivers' audience; needs TLS; empty for none")
 	f.StringVar(&o.node.Aggregator, "aggregator", "", "host:port of the aggregator; empty for none")
-	f.StringVar(&o.node.AggregatorTokenFile, "aggregator-token-file", "", "file with the service account token that the aggregator asks for, of an audience of its own; needs TLS")
 	f.StringSliceVar(&o.node.Profilers, "profiler", nil, "host:port of each profiler replica, comma-separated, that receives what pods take; needs --usage on")
-	f.StringVar(&o.node.ProfilerTokenFile, "profiler-token-file", "", "file with the service account token that the profilers ask for, of an audience of its own; needs TLS")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:9691", "host:port of /debug/why, /metrics, /healthz and /readyz, on loopback")
 	f.StringVar(&o.metrics, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9700; empty for none")
-	f.StringVar(&o.debugListen, "debug-listen", "", "host:port of Go's profiles, on loopback; empty for none")
 }
 
-func (o *options) bindSignal(f *pflag.FlagSet) {
-	f.StringVar(&o.signal, "signal", signalRoom, "what the reports say: room (how many pods fit) or pronto (whether Pronto's rejection signal takes any)")
-	f.Float64Var(&o.pronto.Reject, "pronto-reject", pronto.DefaultReject, "share of the directions' weight at a peak from which --signal pronto rejects, in (0,1]")
-	f.DurationVar(&o.pronto.Window, "pronto-window", time.Second, "how long a rejection of --signal pronto stands after the last sample that raised it")
+// prontoWindow is how long a rejection by Pronto's signal stands after the last sample that raised it.
+const prontoWindow = time.Second
+
+// parseTokens names the token that each kind of server is shown.
+func (o *options) parseTokens() {
+	if o.tokens == "" {
+		return
+	}
+	if len(o.node.Schedulers) > 0 {
+		o.node.TokenFile = filepath.Join(o.tokens, "scheduler")
+	}
+	if o.node.Aggregator != "" {
+		o.node.AggregatorTokenFile = filepath.Join(o.tokens, "aggregator")
+	}
+	if len(o.node.Profilers) > 0 {
+		o.node.ProfilerTokenFile = filepath.Join(o.tokens, "profiler")
+	}
 }
 
 // The values of --signal.
@@ -125,10 +133,7 @@ func (o *options) parseSignal() error {
 	case signalRoom:
 		return nil
 	case signalPronto:
-		if o.pronto.Reject == 0 { // which a Config takes for the default
-			return errors.New("--pronto-reject: 0 is not above 0")
-		}
-		o.node.Pronto = &o.pronto
+		o.node.Pronto = &pronto.Config{Window: prontoWindow}
 		return nil
 	}
 	return fmt.Errorf("--signal: %q is neither %s nor %s", o.signal, signalRoom, signalPronto)
@@ -147,7 +152,6 @@ func (o *options) bindTelemetry(f *pflag.FlagSet) {
 	f.StringVar(&o.channels, "channels", telemetry.Channels{}.String(), "what is measured, comma-separated; power is a share of --power-limit")
 	f.StringVar(&o.cpuMode, "cpu-mode", string(telemetry.CPUHalf), "what counts as CPU usage: half (of utilisation and contention), utilisation or contention")
 	f.StringVar(&o.contention, "cpu-contention", string(telemetry.ContentionRunnable), "what counts as contention for the CPU: runnable (tasks that wait) or pressure (PSI)")
-	f.StringVar(&o.memoryMode, "memory-mode", string(telemetry.MemoryAvailable), "what counts as free memory: available or free")
 	f.StringVar(&o.cpuCounter, "cpu-counter", string(telemetry.CounterAuto), "where utilisation is read: auto, cgroup, cpuacct or stat")
 	f.Float64Var(&o.linkSpeed, "link-speed", 0, "Mbit/s of every link, for the network channel; 0 asks the drivers")
 	f.StringToStringVar(&o.reserve, "reserve", nil, "share of a channel that pods leave free, as cpu=0.5 on nodes whose servers must answer fast (default none)")
@@ -159,9 +163,7 @@ func (o *options) parse() error {
 	if err := o.node.Transport.Validate(); err != nil {
 		return err
 	}
-	if o.node.Refresh <= 0 {
-		return fmt.Errorf("--dns-refresh: %v is not positive", o.node.Refresh)
-	}
+	o.parseTokens()
 	if err := o.energy.parse(&o.channels, o.telemetry.SysRoot); err != nil {
 		return err
 	}
@@ -215,7 +217,7 @@ func (o options) nodeName() (string, error) {
 }
 
 // modeFlags are the flags of telemetry.Config's modes.
-var modeFlags = map[string]string{"CPU": "cpu-mode", "Contention": "cpu-contention", "Memory": "memory-mode", "Counter": "cpu-counter"}
+var modeFlags = map[string]string{"CPU": "cpu-mode", "Contention": "cpu-contention", "Counter": "cpu-counter"}
 
 func (o *options) parseTelemetry() (err error) {
 	c := &o.telemetry
@@ -223,8 +225,7 @@ func (o *options) parseTelemetry() (err error) {
 	if c.Channels, err = telemetry.ParseChannels(o.channels); err != nil {
 		return fmt.Errorf("--channels: %w", err)
 	}
-	c.CPU, c.Contention = telemetry.CPUMode(o.cpuMode), telemetry.CPUContention(o.contention)
-	c.Memory, c.Counter = telemetry.MemoryMode(o.memoryMode), telemetry.CPUCounter(o.cpuCounter)
+	c.CPU, c.Contention, c.Counter = telemetry.CPUMode(o.cpuMode), telemetry.CPUContention(o.contention), telemetry.CPUCounter(o.cpuCounter)
 	err = c.Validate()
 	if bad := (*telemetry.FieldError)(nil); errors.As(err, &bad) && modeFlags[bad.Field] != "" {
 		return fmt.Errorf("--%s: %w", modeFlags[bad.Field], err)

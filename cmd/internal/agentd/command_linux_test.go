@@ -43,11 +43,10 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--bogus"}, command.ExitUsage, "unknown flag: --bogus"},
 		{[]string{"extra"}, command.ExitUsage, "extra"},
 		{[]string{"--cpu-mode", "most"}, command.ExitUsage, "--cpu-mode"},
-		{[]string{"--memory-mode", "most"}, command.ExitUsage, "--memory-mode"},
 		{[]string{"--usage", "maybe"}, command.ExitUsage, "--usage"},
 		{[]string{"--profiler", "127.0.0.1:1"}, command.ExitUsage, "--profiler: needs --usage on"},
 		{[]string{"--usage", "on", "--profiler", "dns:///localhost:1"}, command.ExitUsage, "Profilers"},
-		{[]string{"--usage", "on", "--profiler", "127.0.0.1:1", "--profiler-token-file", none}, command.ExitUsage, "ProfilerTokenFile"},
+		{[]string{"--usage", "on", "--profiler", "127.0.0.1:1", "--token-dir", none}, command.ExitUsage, "ProfilerTokenFile"},
 		{[]string{"--energy", "coal"}, command.ExitUsage, "--energy: Source = coal: must be one of off, auto, powercap, shared, hwmon, redfish, model"},
 		{[]string{"--energy-model", "idle=40,max=120"}, command.ExitUsage, "--energy-model: needs --energy"},
 		{[]string{"--energy-shared", none}, command.ExitUsage, "--energy-shared: needs --energy"},
@@ -79,22 +78,14 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--reserve", "io=.1"}, command.ExitUsage, "--reserve: Reserve[io] = 0.1: not measured, only cpu,memory"},
 		{[]string{"--reserve", "cpu=half"}, command.ExitUsage, "--reserve: cpu=half is not a number"},
 		{[]string{"--signal", "noise"}, command.ExitUsage, `--signal: "noise" is neither room nor pronto`},
-		{[]string{"--signal", "pronto", "--pronto-reject", "0"}, command.ExitUsage, "--pronto-reject"},
-		{[]string{"--signal", "pronto", "--pronto-reject", "1.5"}, command.ExitUsage, "--pronto-reject: Pronto.Reject = 1.5"},
-		{[]string{"--signal", "pronto", "--pronto-window", "-1s"}, command.ExitUsage, "--pronto-window: Pronto.Window = -1s"},
 		{[]string{"--rate", "20"}, command.ExitUsage, "--rate"},
 		{[]string{"--channels", "cpu,gpu"}, command.ExitUsage, "--channels"},
 		{[]string{"--link-speed", "-1"}, command.ExitUsage, "LinkSpeed"},
 		{[]string{"--cpu-contention", "most"}, command.ExitUsage, "--cpu-contention"},
-		{[]string{"--dns-refresh", "0s"}, command.ExitUsage, "--dns-refresh"},
 		{[]string{"--schedulers", "dns:///localhost"}, command.ExitUsage, "dns:///host:port"},
 		{[]string{"--schedulers", "127.0.0.1:1,127.0.0.1:1"}, command.ExitUsage, "repeated"},
 		{[]string{"--record", none, "--record-total-size", "20MiB"}, command.ExitUsage, "--record-total-size: 20MiB is less than two files of a recording, 32MiB"},
 		{[]string{"--record", "/dev/null/x"}, command.ExitFailure, "/dev/null"},
-		{[]string{"--debug-listen", ":0"}, command.ExitUsage, "loopback"},
-		{[]string{"--debug-listen", "0.0.0.0:0", "--insecure"}, command.ExitUsage, "loopback"},
-		{[]string{"--debug-listen", busy.Addr().String()}, command.ExitFailure, "address already in use"},
-		{[]string{"--log-format", "xml"}, command.ExitUsage, "--log-format"},
 		{[]string{"--listen", ":0"}, command.ExitUsage, "plaintext"},
 		{[]string{"--listen", ":0", "--insecure"}, command.ExitUsage, "loopback"},
 		{[]string{"--schedulers", "scheduler.example:9690"}, command.ExitUsage, "plaintext"},
@@ -102,8 +93,7 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--listen", busy.Addr().String()}, command.ExitFailure, "address already in use"},
 		{[]string{"--proc-root", none}, command.ExitFailure, none},
 		{[]string{"--cgroup-root", none}, command.ExitFailure, none},
-		{[]string{"--tls-cert-file", none}, command.ExitUsage, "--tls-cert-file: CertFile"},
-		{[]string{"--tls-cert-file", none, "--tls-private-key-file", none, "--schedulers", "127.0.0.1:1"}, command.ExitFailure, none},
+		{[]string{"--tls-dir", none, "--schedulers", "127.0.0.1:1"}, command.ExitFailure, none},
 	} {
 		var stdout, stderr bytes.Buffer
 		// An accepted configuration runs until it is interrupted.
@@ -123,7 +113,7 @@ func TestMainRefuses(t *testing.T) {
 func notStarted(log string) string {
 	var lines strings.Builder
 	for line := range strings.Lines(log) {
-		if !strings.Contains(line, "msg=started") {
+		if !strings.Contains(line, `"msg":"started"`) {
 			lines.WriteString(line)
 		}
 	}
@@ -186,13 +176,12 @@ func startProcess(t *testing.T, args ...string) *process {
 	for p.listen == "" && lines.Scan() {
 		var line struct {
 			Msg, Listen string
-			Debug       string `json:"debug-listen"`
 		}
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 			t.Fatalf("log line %q: %v", lines.Text(), err)
 		}
 		if line.Msg == "started" {
-			p.listen, p.debug = line.Listen, line.Debug
+			p.listen = line.Listen
 		}
 	}
 	go func() {
@@ -209,12 +198,7 @@ func startProcess(t *testing.T, args ...string) *process {
 
 func (p *process) get(path string) (int, string) {
 	p.t.Helper()
-	return p.getAt(p.listen, path)
-}
-
-func (p *process) getAt(addr, path string) (int, string) {
-	p.t.Helper()
-	response, err := http.Get("http://" + addr + path)
+	response, err := http.Get("http://" + p.listen + path)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -231,7 +215,7 @@ func (p *process) getAt(addr, path string) (int, string) {
 func TestAgentProcess(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	cgroups := t.TempDir() // of a host whose kubelet has not started yet
-	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--log-format", "json", "--cgroup-root", cgroups,
+	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--cgroup-root", cgroups,
 		"--schedulers", "unix:"+socket, "--aggregator", "unix:"+socket)
 	if code, body := p.get("/readyz"); code != http.StatusServiceUnavailable {
 		t.Errorf("/readyz without a scheduler: %d %s", code, body)
@@ -301,17 +285,24 @@ func (p *process) stop(s syscall.Signal) {
 }
 
 func TestAgentProcessInterrupted(t *testing.T) {
-	startProcess(t, "--listen", "127.0.0.1:0", "--log-format", "json", "--pod-source", "none").stop(syscall.SIGINT)
+	startProcess(t, "--listen", "127.0.0.1:0", "--pod-source", "none").stop(syscall.SIGINT)
 	// An agent with only a CA for its peers has no key for its metrics.
-	trust := transporttest.SelfSigned(t, "127.0.0.1")
-	startProcess(t, "--listen", "127.0.0.1:0", "--metrics-listen", ":0", "--tls-ca-file", trust.CAFile, "--log-format", "json", "--pod-source", "none").stop(syscall.SIGINT)
+	bare := t.TempDir()
+	trust, err := os.ReadFile(transporttest.SelfSigned(t, "127.0.0.1").CAFile)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(bare, "ca.crt"), trust, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	startProcess(t, "--listen", "127.0.0.1:0", "--metrics-listen", ":0", "--tls-dir", bare, "--pod-source", "none").stop(syscall.SIGINT)
 }
 
 // TestAgentProcessExplainsItself checks what an operator reads: the last report's explanation,
-// profiles, a recording; and that the process respects its limits.
+// a recording; and that the process respects its limits.
 func TestAgentProcessExplainsItself(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recording")
-	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--log-format", "json",
+	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0",
 		"--pod-source", "none", "--record", dir, "--channels", "cpu,memory")
 	waitFor(t, "readiness", func() bool { code, _ := p.get("/readyz"); return code == http.StatusOK })
 	code, body := p.get("/debug/why")
@@ -331,9 +322,6 @@ func TestAgentProcessExplainsItself(t *testing.T) {
 	}
 	if code, _ := p.get("/debug/why?format=xml"); code != http.StatusBadRequest {
 		t.Errorf("/debug/why?format=xml: %d", code)
-	}
-	if code, body := p.getAt(p.debug, "/debug/pprof/goroutine?debug=1"); code != http.StatusOK || !strings.Contains(body, "agentd") {
-		t.Errorf("profile: %d\n%s", code, body)
 	}
 	if _, body := p.get("/metrics"); !strings.Contains(body, "go_sched_gomaxprocs_threads 1\n") || !strings.Contains(body, "go_gc_gomemlimit_bytes 2.097152e+07\n") {
 		t.Errorf("limits in the metrics:\n%s", body)

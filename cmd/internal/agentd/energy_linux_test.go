@@ -23,7 +23,7 @@ func TestAgentProcessMeasuresEnergy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--log-format", "json", "--pod-source", "none",
+	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--pod-source", "none",
 		"--sys-root", sys, "--energy", "powercap", "--energy-pods", "1s", "--channels", "cpu,memory,power", "--power-limit", "1000")
 	counter := uint64(1000000)
 	waitFor(t, "joules in the metrics", func() bool {
@@ -59,7 +59,7 @@ func TestAgentOfTheDocument(t *testing.T) {
 	if commands == nil {
 		t.Fatal("the document lacks the commands")
 	}
-	p := startProcess(t, append(strings.Fields(string(commands[1])), "--listen=127.0.0.1:0", "--log-format=json", "--pod-source=none", "--node-name=here")...)
+	p := startProcess(t, append(strings.Fields(string(commands[1])), "--listen=127.0.0.1:0", "--pod-source=none", "--node-name=here")...)
 	waitFor(t, "joules in the metrics", func() bool {
 		_, body := p.get(string(commands[2]))
 		for line := range strings.Lines(body) {

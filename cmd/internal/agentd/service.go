@@ -117,19 +117,14 @@ func (o *options) measurePods(ctx context.Context, logger *slog.Logger) (end fun
 	return end, err
 }
 
-// nodeFlags are the flags of fields that package node refuses, by how the fields begin.
-var nodeFlags = map[string]string{"Reserve[": "reserve", "Pronto.Reject": "pronto-reject", "Pronto.Window": "pronto-window"}
-
 // refused marks a refusal of node.New as the caller's, because its config comes from flags, and names the flag.
 func refused(err error) error {
 	bad := field.By(err, "node")
 	if bad == nil {
 		return err
 	}
-	for begins, flag := range nodeFlags {
-		if strings.HasPrefix(bad.Field, begins) {
-			return command.Usage(fmt.Errorf("--%s: %w", flag, err))
-		}
+	if strings.HasPrefix(bad.Field, "Reserve[") {
+		return command.Usage(fmt.Errorf("--reserve: %w", err))
 	}
 	return shared.EnergyUsage(bad.Field, err)
 }
@@ -141,9 +136,6 @@ func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers
 	}
 	if addr := servers.MetricsAddr(); addr != nil {
 		attrs = append(attrs, "metrics-listen", addr.String())
-	}
-	if addr := servers.ProfilesAddr(); addr != nil {
-		attrs = append(attrs, "debug-listen", addr.String())
 	}
 	if o.node.RecordDir != "" {
 		attrs = append(attrs, "record", o.node.RecordDir)
@@ -161,7 +153,7 @@ func (o options) listeners(ctx context.Context, a *node.Agent, registry *prometh
 			Gatherer: registry, Health: a.Health, Ready: a.Ready,
 			Handlers: map[string]http.Handler{"GET /debug/why": a.Handler()},
 		},
-		Debug: o.listen, Metrics: o.metrics, Profiles: o.debugListen,
+		Debug: o.listen, Metrics: o.metrics,
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -235,7 +236,7 @@ func TestRefusedStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	tls := transporttest.SelfSigned(t, "127.0.0.1")
+	tls := filepath.Dir(transporttest.SelfSigned(t, "127.0.0.1").CertFile)
 	for _, tt := range []struct {
 		args []string
 		code int
@@ -245,18 +246,17 @@ func TestRefusedStarts(t *testing.T) {
 		{[]string{"--listen", "127.0.0.1:0", "--metrics-listen", busy.Addr().String()}, 1, "address already in use"},
 		{[]string{"--listen", ":0"}, 2, "refusing to listen"},
 		{[]string{"--listen", "127.0.0.1:0", "--debug-listen", ":0", "--insecure"}, 2, "loopback"},
-		{[]string{"--listen", ":0", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 2, "unauthenticated callers"},
+		{[]string{"--listen", ":0", "--tls-dir", tls}, 2, "unauthenticated callers"},
 		{[]string{"--agent-service-account", "a/b"}, 2, "plaintext"},
-		{[]string{"--agent-service-account", "a", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 2, "namespace/name"},
-		{[]string{"--agent-service-account", "a/b", "--peer", "x:1", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 2, "clients' authority"},
-		{[]string{"--agent-service-account", "a/b", "--listen", "127.0.0.1:0", "--kubeconfig", "/nonexistent/k", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 1, "/nonexistent/k"},
+		{[]string{"--agent-service-account", "a", "--tls-dir", tls}, 2, "namespace/name"},
+		{[]string{"--agent-service-account", "a/b", "--peer", "x:1", "--tls-dir", tls}, 2, "clients' authority"},
+		{[]string{"--agent-service-account", "a/b", "--listen", "127.0.0.1:0", "--kubeconfig", "/nonexistent/k", "--tls-dir", tls}, 1, "/nonexistent/k"},
 		{[]string{"--half-life", "-1s"}, 2, "HalfLife"},
 		{[]string{"--clip", ".5"}, 2, "Clip = 0.5"},
 		{[]string{"--peer", "nowhere"}, 2, "Targets = nowhere"},
 		{[]string{"--peer", "dns:///elsewhere:9692"}, 2, "refusing to send"},
 		{[]string{"--snapshot-interval", "-1s"}, 2, "SnapshotInterval"},
-		{[]string{"--tls-cert-file", "x"}, 2, "CertFile"},
-		{[]string{"--tls-cert-file", "/nonexistent", "--tls-private-key-file", "/nonexistent"}, 1, "no such file"},
+		{[]string{"--tls-dir", "/nonexistent"}, 1, "no such file"},
 		{[]string{"--nonsense"}, 2, "unknown flag"},
 		{[]string{"word"}, 2, "unknown command"},
 	} {

@@ -168,7 +168,7 @@ func TestWarmStart(t *testing.T) {
 	first.interrupt(t)
 
 	second := start(t, args...)
-	if log := strings.Join(second.log, ""); !strings.Contains(log, "restored the snapshot") || !strings.Contains(log, "nodes=2") {
+	if log := strings.Join(second.log, ""); !strings.Contains(log, "restored the snapshot") || !strings.Contains(log, `"nodes":2`) {
 		t.Errorf("second start: got log %q", log)
 	}
 	eventually(t, func() (bool, any) { // its first tick may be pending

@@ -3,7 +3,6 @@ package certs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,11 +21,10 @@ import (
 var Main = command.Program(NewCommand)
 
 type options struct {
-	config             authority.Config
-	servers, peers     []string
-	kubeconfig, output string
-	timeout            time.Duration
-	log                command.Log
+	config         authority.Config
+	servers, peers []string
+	kubeconfig     string
+	log            command.Log
 }
 
 // NewCommand returns the command with its flags at their defaults.
@@ -40,9 +38,6 @@ func NewCommand() *cobra.Command {
 			"right to get and update them by name, and creates none. Run it once a day; it may fail for\n" +
 			"some weeks without harm.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if o.output != "text" && o.output != "json" {
-				return command.Usage(fmt.Errorf("--output: %q is neither text nor json", o.output))
-			}
 			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
@@ -54,8 +49,6 @@ func NewCommand() *cobra.Command {
 	flags.StringArrayVar(&o.peers, "peer", []string{"spazio-aggregator,spazio-aggregator-peers"}, "like --server, of a server that also shows its certificate as a client")
 	flags.BoolVar(&o.config.DryRun, "dry-run", false, "show what would be changed, and change nothing")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
-	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
-	flags.DurationVar(&o.timeout, "timeout", time.Minute, "time after which to give up")
 	command.LogFlags(flags, &o.log)
 	return c
 }
@@ -73,7 +66,7 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return command.Usage(fmt.Errorf("reach the API server: %w", err))
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	o.config.Logger = logger
 	o.config.Servers = append(named(o.servers, false), named(o.peers, true)...)
@@ -84,7 +77,7 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil && len(changes) == 0 {
 		return err
 	}
-	return errors.Join(o.print(stdout, changes), err)
+	return errors.Join(show(stdout, changes), err)
 }
 
 // named are the servers of flags, each NAME[,SERVICE]...
@@ -96,17 +89,8 @@ func named(flags []string, client bool) (servers []authority.Server) {
 	return servers
 }
 
-// print shows what was changed, also before a failure.
-func (o options) print(out io.Writer, changes []authority.Change) error {
-	if o.output == "json" {
-		if changes == nil {
-			changes = []authority.Change{}
-		}
-		return json.NewEncoder(out).Encode(struct {
-			Changes []authority.Change `json:"changes"`
-			DryRun  bool               `json:"dryRun,omitempty"`
-		}{changes, o.config.DryRun})
-	}
+// show prints what was changed, also before a failure.
+func show(out io.Writer, changes []authority.Change) error {
 	if len(changes) == 0 {
 		_, err := fmt.Fprintln(out, "Nothing to do.")
 		return err

@@ -26,7 +26,7 @@ func TestMainRefuses(t *testing.T) {
 	}{
 		"unknown flag":           {[]string{"--no-such-flag"}, command.ExitUsage, "no-such-flag"},
 		"arguments":              {[]string{"x"}, command.ExitUsage, "unknown command"},
-		"half a certificate":     {[]string{kubeconfig, "--tls-cert-file=x"}, command.ExitUsage, "together"},
+		"TLS and plaintext":      {[]string{kubeconfig, "--tls-dir=x", "--insecure"}, command.ExitUsage, "nsecure"},
 		"plaintext for everyone": {[]string{kubeconfig, "--listen=0.0.0.0:0"}, command.ExitUsage, "insecure"},
 		"negative interval":      {[]string{kubeconfig, "--descheduling-interval=-1s"}, command.ExitUsage, "Cycle = -1s"},
 		"no arguments' file":     {[]string{kubeconfig, "--scheduler-args=/nonexistent"}, command.ExitUsage, "--scheduler-args: open /nonexistent"},

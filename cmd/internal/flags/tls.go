@@ -5,6 +5,8 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -13,32 +15,63 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// TLSClient binds the fields of c to the flags of a client. The values of c are
-// the defaults.
+// tlsDir is a directory of TLS files under the names that a TLS Secret has, as the value of a flag.
+type tlsDir struct {
+	config *transport.Config
+	server bool
+	dir    string
+}
+
+func (d *tlsDir) String() string { return d.dir }
+
+// Type is how help names the value.
+func (d *tlsDir) Type() string { return "string" }
+
+// Set names the files. A server needs its certificate; which of the other certificates there are is
+// seen now, and what they hold is read later.
+func (d *tlsDir) Set(dir string) error {
+	c := d.config
+	d.dir, c.CertFile, c.KeyFile, c.CAFile, c.ClientCAFile = dir, "", "", "", ""
+	if dir == "" {
+		return nil
+	}
+	path := func(name string) string { return filepath.Join(dir, name) }
+	exists := func(name string) bool { _, err := os.Stat(path(name)); return err == nil }
+	c.CAFile = path("ca.crt")
+	if d.server || exists("tls.crt") {
+		c.CertFile, c.KeyFile = path("tls.crt"), path("tls.key")
+	}
+	if d.server && exists("client-ca.crt") {
+		c.ClientCAFile = path("client-ca.crt")
+	}
+	return nil
+}
+
+// TLSClient binds c to the flags of a client.
 func TLSClient(flags *pflag.FlagSet, c *transport.Config) {
-	flags.StringVar(&c.CertFile, "tls-cert-file", c.CertFile, "PEM certificate chain that this process presents; empty for none")
-	flags.StringVar(&c.KeyFile, "tls-private-key-file", c.KeyFile, "PEM private key of --tls-cert-file, which needs it")
-	flags.StringVar(&c.CAFile, "tls-ca-file", c.CAFile, "PEM authorities that servers' certificates must come from (default the system's)")
+	flags.Var(&tlsDir{config: c}, "tls-dir", "directory of ca.crt, the authorities that servers' certificates must come from, and of tls.crt and tls.key if this process presents a certificate; empty for plaintext")
 	flags.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow plaintext beyond loopback")
 }
 
-// TLSServer binds what a gRPC server has besides: whom it knows its clients by.
-func TLSServer(flags *pflag.FlagSet, c *transport.Config) {
-	TLSClient(flags, c)
-	flags.StringVar(&c.ClientCAFile, "tls-client-ca-file", c.ClientCAFile, "PEM authorities that clients' certificates must come from; empty asks for none")
-}
+// TLSServer binds c to the flags of a gRPC server.
+func TLSServer(flags *pflag.FlagSet, c *transport.Config) { TLSServerAs(flags, c, "tls-dir", "") }
 
-// tlsFlags are the flags of the fields that package transport refuses.
-var tlsFlags = map[string]string{
-	"CertFile": "tls-cert-file", "KeyFile": "tls-private-key-file", "CAFile": "tls-ca-file", "ClientCAFile": "tls-client-ca-file",
-	"Insecure": "insecure",
+// TLSServerAs is TLSServer with another name of the directory's flag, and more words about both.
+func TLSServerAs(flags *pflag.FlagSet, c *transport.Config, name, more string) {
+	flags.Var(&tlsDir{config: c, server: true}, name, "directory of tls.crt and tls.key, the certificate that clients see; of client-ca.crt, if theirs must come from its authorities; and of ca.crt, the authorities of other replicas; empty for plaintext"+more)
+	flags.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow plaintext beyond loopback"+more)
 }
 
 // RefusedTLS is Refused of a command with the flags of TLSClient or TLSServer: it also names the
 // flag of a field that package transport refuses.
 func RefusedTLS(err error) error {
-	if bad := field.By(err, "transport"); bad != nil && tlsFlags[bad.Field] != "" {
-		err = fmt.Errorf("--%s: %w", tlsFlags[bad.Field], err)
+	if bad := field.By(err, "transport"); bad != nil {
+		switch bad.Field {
+		case "CertFile", "KeyFile", "CAFile", "ClientCAFile":
+			err = fmt.Errorf("--tls-dir: %w", err)
+		case "Insecure":
+			err = fmt.Errorf("--insecure: %w", err)
+		}
 	}
 	return Refused(err)
 }

@@ -4,35 +4,60 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/flags"
 )
 
-func TestFlags(t *testing.T) {
-	var config transport.Config
-	c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return nil }}
-	flags.TLSServer(c.Flags(), &config)
-	args := []string{"--tls-cert-file=a", "--tls-private-key-file=b", "--tls-ca-file=c", "--tls-client-ca-file=d", "--insecure"}
-	if code := command.Execute(t.Context(), c, args, io.Discard, io.Discard); code != command.ExitOK {
-		t.Errorf("exit code %d", code)
+// A client trusts ca.crt and presents a certificate if there is one; a server always presents one, and
+// asks for its clients' only if it knows their authorities.
+func TestTLSDir(t *testing.T) {
+	bare, full := t.TempDir(), t.TempDir()
+	for _, name := range []string{"tls.crt", "tls.key", "ca.crt", "client-ca.crt"} {
+		if err := os.WriteFile(filepath.Join(full, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if want := (transport.Config{CertFile: "a", KeyFile: "b", CAFile: "c", ClientCAFile: "d", Insecure: true}); config != want {
-		t.Errorf("got config %+v, want %+v", config, want)
+	in := func(dir, name string) string { return filepath.Join(dir, name) }
+	for name, test := range map[string]struct {
+		bind func(*pflag.FlagSet, *transport.Config)
+		dir  string
+		want transport.Config
+	}{
+		"client of a bare one": {flags.TLSClient, bare, transport.Config{CAFile: in(bare, "ca.crt")}},
+		"client":               {flags.TLSClient, full, transport.Config{CAFile: in(full, "ca.crt"), CertFile: in(full, "tls.crt"), KeyFile: in(full, "tls.key")}},
+		"server of a bare one": {flags.TLSServer, bare, transport.Config{CAFile: in(bare, "ca.crt"), CertFile: in(bare, "tls.crt"), KeyFile: in(bare, "tls.key")}},
+		"server": {flags.TLSServer, full, transport.Config{
+			CAFile: in(full, "ca.crt"), CertFile: in(full, "tls.crt"), KeyFile: in(full, "tls.key"), ClientCAFile: in(full, "client-ca.crt"),
+		}},
+		"plaintext": {flags.TLSServer, "", transport.Config{}},
+	} {
+		var config transport.Config
+		c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return nil }}
+		test.bind(c.Flags(), &config)
+		args := []string{"--tls-dir=/replaced", "--tls-dir=" + test.dir, "--insecure"}
+		if code := command.Execute(t.Context(), c, args, io.Discard, io.Discard); code != command.ExitOK {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+		if test.want.Insecure = true; config != test.want {
+			t.Errorf("%s: got config %+v, want %+v", name, config, test.want)
+		}
 	}
 }
 
 // The error of a refused TLS file names its flag.
 func TestRefusedTLS(t *testing.T) {
 	for name, config := range map[string]transport.Config{
-		"--tls-cert-file: ":        {CertFile: "a"},
-		"--tls-private-key-file: ": {KeyFile: "a"},
-		"--insecure: ":             {CAFile: "a", Insecure: true},
+		"--tls-dir: ":  {CertFile: "a"},
+		"--insecure: ": {CAFile: "a", Insecure: true},
 	} {
 		refusal := config.Validate()
 		if err := flags.RefusedTLS(fmt.Errorf("start: %w", refusal)); !errors.Is(err, refusal) || !strings.HasPrefix(err.Error(), name) {

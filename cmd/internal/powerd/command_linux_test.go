@@ -290,7 +290,7 @@ func TestNoPower(t *testing.T) {
 		t.Error("want healthy, got", code)
 	}
 	d.stop()
-	if n := strings.Count(d.log.String(), "level=WARN msg=\"energy is not shared"); n != 1 {
+	if n := strings.Count(d.log.String(), `"level":"WARN","msg":"energy is not shared`); n != 1 {
 		t.Errorf("got %d lines:\n%s", n, d.log)
 	}
 	var stderr bytes.Buffer

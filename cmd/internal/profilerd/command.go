@@ -34,7 +34,7 @@ const gcPercent = 15
 func NewCommand() *cobra.Command {
 	config := service.Config{Listen: "127.0.0.1:9696", DebugListen: "127.0.0.1:9697"}
 	var log command.Log
-	var preset, zone, application string
+	var preset string
 	c := &cobra.Command{
 		Use:   "spazio-profiler",
 		Short: "Learn what workloads take, and tell schedulers and people",
@@ -54,13 +54,6 @@ func NewCommand() *cobra.Command {
 			if config.Store.Preset, err = presetOf(preset); err != nil {
 				return command.Usage(err)
 			}
-			if config.Store.Profile.Zone, err = time.LoadLocation(zone); err != nil {
-				return command.Usage(fmt.Errorf("--slot-zone: %w", err))
-			}
-			if application != byCalls && application != literal {
-				return command.Usage(fmt.Errorf("--application: %q is neither %s nor %s", application, byCalls, literal))
-			}
-			config.Store.Continuous.Literal = application == literal
 			if err := config.Validate(); err != nil {
 				return command.Usage(err)
 			}
@@ -79,30 +72,22 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease of the replica that writes (default the pod's own)")
 	shared.TLSServer(flags, &config.Callers.Transport)
 	flags.StringVar(&config.Callers.ServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
-	flags.StringVar(&config.Callers.Audience, "token-audience", service.DefaultAudience, "audience of the agents' tokens")
-	flags.IntVar(&config.Store.Profile.Slots, "slots", 4, "slots into which the day is divided, each with amounts of its own; 1 for none")
-	flags.StringVar(&zone, "slot-zone", "UTC", "time zone in which the day begins")
+	flags.IntVar(&config.Store.Profile.Slots, "slots", 4, "slots into which the day, by UTC, is divided, each with amounts of its own; 1 for none")
 	flags.StringVar(&preset, "preset", profile.Spazio().Name, "whose rules recommendations follow: "+presets())
 	flags.StringVar(&config.Controller.VPAName, "vpa-name", "", "name by which objects of the Vertical Pod Autoscaler ask for recommendations (spec.recommenders), such as spazio; empty serves none")
 	flags.BoolVar(&config.Controller.Resize, "resize", false, "change the requests of running pods labelled "+controller.ResizeLabel+"=true")
 	flags.BoolVar(&config.Controller.ExportLiqo, "export-liqo", false, "write the objects of the group "+liqo.GroupVersion.Group+" too")
-	flags.Float64Var(&config.WriteRate, "write-rate", 10, "most writes to the API server a second")
 	flags.IntVar(&config.Store.MaxWorkloads, "max-workloads", 20_000, "most workloads kept")
 	flags.DurationVar(&config.Store.Refresh, "refresh", 10*time.Minute, "time after which a profile that changed little is written again, and age of checkpoints")
 	flags.StringVar((*string)(&config.Store.Continuous.Mode), "continuous", string(profiler.Off), "correct recommendations every 10 minutes by how much CPU limits throttle workloads: off, observe (publish factors) or on")
-	flags.StringVar(&application, "application", byCalls, "what makes an application where pods have no label app.kubernetes.io/part-of: calls, or scc, the strongly connected components of calls")
 	flags.StringVar((*string)(&config.Store.Continuous.Metrics), "cp-metrics", string(profiler.OfAgents), "what measures how much CPU limits throttle workloads: agents, prometheus (the server of --prometheus), or seed (from that server what S. Galantino's profiler takes, which compares workloads with one another only)")
 	flags.DurationVar(&config.Store.Continuous.Rules.Every, "continuous-every", 10*time.Minute, "time between corrections")
 	flags.StringVar(&config.Prometheus.Address, "prometheus", "", "URL of a Prometheus server that knows what unknown workloads took before; empty for none")
 	flags.StringVar(&config.Prometheus.CAFile, "prometheus-ca-file", "", "PEM authorities that its certificate must come from (default the system's)")
 	flags.StringVar(&config.Prometheus.TokenFile, "prometheus-token-file", "", "file of the bearer token shown to it, read again for each query; empty for none")
-	flags.IntVar(&config.Callers.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
 	command.LogFlags(flags, &log)
 	return command.Serves(c)
 }
-
-// Values of --application.
-const byCalls, literal = "calls", "scc"
 
 func presetOf(name string) (profile.Preset, error) {
 	for _, p := range profile.Presets() {

@@ -118,11 +118,8 @@ type defaultConfig struct {
 func (d *defaultConfig) addFlags(flags *pflag.FlagSet) {
 	const instead = " (without --config)"
 	flags.StringVar(&d.listen, "signal-listen", d.listen, "host:port on which agents publish their reports"+instead)
-	flags.StringVar(&d.transport.CertFile, "signal-tls-cert-file", "", "PEM certificate chain shown to agents"+instead)
-	flags.StringVar(&d.transport.KeyFile, "signal-tls-private-key-file", "", "PEM private key of --signal-tls-cert-file"+instead)
-	flags.StringVar(&d.transport.ClientCAFile, "signal-tls-client-ca-file", "", "PEM authorities that agents' certificates must come from"+instead)
+	shared.TLSServerAs(flags, &d.transport, "signal-tls-dir", instead)
 	flags.StringVar(&d.account, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node"+instead)
-	flags.BoolVar(&d.transport.Insecure, "insecure", false, "allow agents plaintext beyond loopback"+instead)
 }
 
 var errBothConfigs = errors.New("belongs into the plugin's arguments when --config is given")
@@ -130,7 +127,7 @@ var errBothConfigs = errors.New("belongs into the plugin's arguments when --conf
 // apply gives upstream a configuration file where the user gave none.
 func (d *defaultConfig) apply(ctx context.Context, flags *pflag.FlagSet) error {
 	if flags.Changed("config") {
-		for _, name := range []string{"signal-listen", "signal-tls-cert-file", "signal-tls-private-key-file", "signal-tls-client-ca-file", "agent-service-account", "insecure"} {
+		for _, name := range []string{"signal-listen", "signal-tls-dir", "agent-service-account", "insecure"} {
 			if flags.Changed(name) {
 				return command.Usage(fmt.Errorf("--%s: %w", name, errBothConfigs))
 			}

@@ -49,7 +49,6 @@ func TestMainUsage(t *testing.T) {
 		"unknown flag":            {[]string{"--no-such-flag"}, "no-such-flag"},
 		"arguments":               {[]string{"x"}, "does not take any arguments"},
 		"flag beside --config":    {[]string{"--config=x", "--signal-listen=127.0.0.1:0"}, "--signal-listen"},
-		"half a certificate":      {[]string{"--signal-tls-cert-file=x"}, "together"},
 		"plaintext for everyone":  {[]string{"--signal-listen=0.0.0.0:0"}, "insecure"},
 		"debug data for everyone": {[]string{"--signal-listen=127.0.0.1:0", "--debug-listen=0.0.0.0:0", "--insecure"}, "loopback"},
 	} {

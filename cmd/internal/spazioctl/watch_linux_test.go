@@ -16,13 +16,6 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-func TestMain(m *testing.M) {
-	if into := os.Getenv(browserVariable); into != "" {
-		os.Exit(look(os.Args[1], into))
-	}
-	os.Exit(m.Run())
-}
-
 // pseudoTerminal returns both ends of a terminal of that size: what a program has, and what a person
 // sees.
 func pseudoTerminal(t *testing.T, width, height int) (program, person *os.File) {

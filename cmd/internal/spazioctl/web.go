@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
-	"runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -23,7 +21,6 @@ import (
 type webOptions struct {
 	scheduler scheduler
 	listen    string
-	open      bool
 }
 
 // newWebCommand returns the command spazio web.
@@ -42,7 +39,6 @@ func newWebCommand() *cobra.Command {
 	f := c.Flags()
 	o.scheduler.flags(f)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "host:port of the page, on loopback; port 0 is any that is free")
-	f.BoolVar(&o.open, "open", false, "open it in the browser")
 	return command.Serves(c)
 }
 
@@ -73,24 +69,5 @@ func (o *webOptions) run(ctx context.Context, out io.Writer) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return shown.Run(running) })
 	group.Go(func() error { return server.Run(running) })
-	if o.open { // beside them: some browsers end only when they are closed
-		go func() {
-			if err := browse(address); err != nil && ctx.Err() == nil {
-				fmt.Fprintln(out, "open it in a browser:", err)
-			}
-		}()
-	}
 	return group.Wait()
-}
-
-// browse opens an address with the system's program for it, which lives on when this one ends,
-// be it by Ctrl-C.
-func browse(address string) error {
-	program := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
-	if program == nil {
-		program = []string{"xdg-open"}
-	}
-	browser := exec.Command(program[0], append(program[1:], address)...)
-	browser.SysProcAttr = apart()
-	return browser.Run()
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	shared "github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/cmd/testbed/service"
-	"github.com/spazio-scheduler/spazio/operator/backend"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 )
 
@@ -19,7 +18,7 @@ var Main = command.Program(NewCommand)
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {
-	config := service.Config{DebugListen: "127.0.0.1:9699", External: service.External{Listen: "127.0.0.1:9695", DefaultNamespace: "default", Audience: backend.DefaultAudience}}
+	config := service.Config{MetricsListen: "127.0.0.1:9704", External: service.External{Listen: "127.0.0.1:9695", DefaultNamespace: "default"}}
 	var log command.Log
 	c := &cobra.Command{
 		Use:   "spazio-testbed",
@@ -34,7 +33,7 @@ func NewCommand() *cobra.Command {
 			}
 			klog.SetSlogLogger(config.Logger)
 			ctrllog.SetLogger(logr.FromSlogHandler(config.Logger.Handler()))
-			config.DebugDefault, config.External.Default = !c.Flags().Changed("debug-listen"), !c.Flags().Changed("listen")
+			config.External.Default = !c.Flags().Changed("listen")
 			if err := config.Validate(); err != nil {
 				return command.Usage(err)
 			}
@@ -53,14 +52,12 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
 	flags.StringVar(&config.Rooms.Target, "signal", "", "host:port of the scheduler that streams the nodes' measured room, for Testbeds with slotsPerNode: auto; empty for none")
 	flags.StringVar(&config.Rooms.TokenFile, "token-file", "", "file with the service account token that the scheduler of --signal asks for; needs TLS")
-	flags.StringVar(&config.External.Listen, "listen", config.External.Listen, "host:port of the external scheduler's interface, beyond loopback by --tls-cert-file; empty for none")
+	flags.StringVar(&config.External.Listen, "listen", config.External.Listen, "host:port of the external scheduler's interface, beyond loopback by --tls-dir; empty for none")
 	flags.BoolVar(&config.External.UI, "ui", false, "serve pages for people at /ui/ of --listen")
 	flags.BoolVar(&config.External.SeedPaths, "seed-paths", false, "serve the thesis's paths, too: /external/testbeds, /scheduler and so on, in --default-namespace")
 	flags.StringVar(&config.External.DefaultNamespace, "default-namespace", config.External.DefaultNamespace, "namespace of the objects that --seed-paths is about")
-	flags.StringVar(&config.External.Audience, "token-audience", config.External.Audience, "audience of the tokens that the interface takes")
 	shared.TLSClient(flags, &config.Transport)
-	flags.StringVar(&config.MetricsListen, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9704; empty for none")
-	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of /metrics, /healthz and /readyz on loopback; empty for none")
+	flags.StringVar(&config.MetricsListen, "metrics-listen", config.MetricsListen, "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9704; empty for none")
 	command.LogFlags(flags, &log)
 	return command.Serves(c)
 }

@@ -29,7 +29,6 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--bogus"}, command.ExitUsage, "unknown flag: --bogus"},
 		{[]string{"extra"}, command.ExitUsage, "extra"},
 		{[]string{"--namespaces", "a,a"}, command.ExitUsage, "Namespaces"},
-		{[]string{"--log-format", "xml"}, command.ExitUsage, "--log-format"},
 		{[]string{"--log-level", "loud"}, command.ExitUsage, "--log-level"},
 		{[]string{"--leader-elect=perhaps"}, command.ExitUsage, "--leader-elect"},
 		{[]string{"--signal", "scheduler.example:9690", nowhere}, command.ExitUsage, "plaintext"},
@@ -38,7 +37,7 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, command.ExitFailure, "none"},
 		{[]string{nowhere}, command.ExitFailure, "reach the API server"},
 	} {
-		code, stdout, stderr := run(t.Context(), append([]string{"--debug-listen="}, tc.args...)...)
+		code, stdout, stderr := run(t.Context(), append([]string{"--metrics-listen="}, tc.args...)...)
 		last := stderr[strings.LastIndexByte(strings.TrimSuffix(stderr, "\n"), '\n')+1:]
 		if code != tc.code || stdout != "" || !strings.HasPrefix(last, "spazio-testbed: ") || !strings.Contains(last, tc.line) {
 			t.Errorf("%q: exit code %d, want %d\n%s%s", tc.args, code, tc.code, stderr, stdout)
@@ -51,7 +50,7 @@ func TestHelp(t *testing.T) {
 	if code != command.ExitOK || errs != "" {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	for _, text := range []string{"--placeholder-image", "(default \"127.0.0.1:9699\")", "such as :9704"} {
+	for _, text := range []string{"--placeholder-image", "(default \"127.0.0.1:9704\")", "such as :9704"} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), text) { // wherever a line ends
 			t.Errorf("no %q in\n%s", text, out)
 		}

@@ -52,12 +52,9 @@ type Config struct {
 	// Transport has the certificate of the interface, and the authorities that the scheduler is
 	// trusted by. A scheduler that is shown no token is shown the certificate, too.
 	Transport transport.Config
-	// MetricsListen is the host:port of /metrics, /healthz and /readyz, always in plaintext;
-	// DebugListen, only on loopback, is that of the same. If either is empty, it is not served.
-	MetricsListen, DebugListen string
-	// DebugDefault is set if DebugListen is only the default: another service of this machine may
-	// have it already.
-	DebugDefault bool
+	// MetricsListen is the host:port of /metrics, /healthz and /readyz, always in plaintext; empty serves
+	// none.
+	MetricsListen string
 	// Logger gets starts, ends and failures; nil logs nothing.
 	Logger *slog.Logger
 }
@@ -154,7 +151,7 @@ func (s *Service) open(ctx, following context.Context, c Config) (err error) {
 	}()
 	s.shown, err = endpoint.NewServers(ctx, endpoint.ServersConfig{
 		Shown:   endpoint.Config{Gatherer: prometheus.Gatherers{s.registry, runtimemetrics.Registry}, Ready: s.Ready},
-		Metrics: c.MetricsListen, Debug: c.DebugListen, DebugDefault: c.DebugDefault, Logger: s.logger,
+		Metrics: c.MetricsListen, Logger: s.logger,
 	})
 	return err
 }
@@ -246,7 +243,7 @@ func (s *Service) Close() error {
 // All ports are free and all goroutines gone when it returns.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.unfollow()
-	s.logger.Info("spazio-testbed is running", "metrics", s.shown.MetricsAddr(), "debug", s.shown.DebugAddr(), "interface", s.face.addr())
+	s.logger.Info("spazio-testbed is running", "metrics", s.shown.MetricsAddr(), "interface", s.face.addr())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.manager.Start(ctx) })
 	group.Go(func() error { return s.shown.Run(ctx) })

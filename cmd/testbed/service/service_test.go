@@ -164,7 +164,7 @@ func TestRun(t *testing.T) {
 	api := serve(t, "batchjobs")
 	c := service.Config{
 		Kubeconfig: transporttest.Kubeconfig(t, api.url, ""), LeaderElect: true, LeaseNamespace: "lab",
-		External: service.External{Listen: transporttest.Address(t)}, MetricsListen: transporttest.Address(t), DebugListen: "127.0.0.1:0",
+		External: service.External{Listen: transporttest.Address(t)}, MetricsListen: transporttest.Address(t),
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	s, err := service.New(t.Context(), c)

@@ -48,12 +48,12 @@ type beside struct {
 }
 
 // besides starts them with a certificate, and creates a test bed of a silent node.
-func besides(t *testing.T, kubeconfig, ca, cert, key string, path func(string) string) *beside {
+func besides(t *testing.T, kubeconfig, certificates string, path func(string) string) *beside {
 	t.Helper()
 	b := &beside{api: newAPI(t, kubeconfig)}
 	signals := address(3) + ":9690"
 	config := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, schedulerConfig, kubeconfig, signals, cert, key), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, schedulerConfig, kubeconfig, signals, filepath.Join(certificates, "tls.crt"), filepath.Join(certificates, "tls.key")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	start(t, path("spazio-scheduler"), "--config", config, "--secure-port", "0", "--debug-listen", address(3)+":9694")
@@ -64,7 +64,7 @@ func besides(t *testing.T, kubeconfig, ca, cert, key string, path func(string) s
 		"spec": object{"nodeLabel": testbedLabel, "slotsPerNode": "auto", "auto": object{"max": 1}, "resourcesPerSlot": object{"cpu": "100m", "memory": "16Mi"}},
 	}
 	b.await(t, http.MethodPost, "/apis/testbed.spazio-scheduler.github.io/v1alpha1/namespaces/default/testbeds", bed)
-	start(t, path("spazio-testbed"), "--kubeconfig", kubeconfig, "--signal", signals, "--tls-ca-file", ca, "--listen=", "--debug-listen", address(4)+":9699")
+	start(t, path("spazio-testbed"), "--kubeconfig", kubeconfig, "--signal", signals, "--tls-dir", certificates, "--listen=", "--metrics-listen", address(4)+":9704")
 	return b
 }
 
@@ -107,7 +107,7 @@ func (b *beside) define(t *testing.T) {
 func (b *beside) targets() (all []target) {
 	for i, one := range []target{
 		{"spazio-scheduler", "beside", "http://" + address(3) + ":9694/metrics"},
-		{"spazio-testbed", "beside", "http://" + address(4) + ":9699/metrics"},
+		{"spazio-testbed", "beside", "http://" + address(4) + ":9704/metrics"},
 	} {
 		if !b.shown[i] {
 			response, err := http.Get(one.url)

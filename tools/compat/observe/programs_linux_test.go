@@ -127,15 +127,14 @@ func address(n int) string {
 }
 
 // certify writes an authority and a certificate of it for the hosts, used by servers and their clients.
-func certify(t *testing.T, hosts ...string) (ca, cert, key string) {
+func certify(t *testing.T, hosts ...string) (dir string) {
 	t.Helper()
-	dir := t.TempDir()
-	write := func(name, kind string, der []byte) string {
+	dir = t.TempDir()
+	write := func(name, kind string, der []byte) {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return path
 	}
 	issue := func(template, parent *x509.Certificate, public *ecdsa.PublicKey, signer *ecdsa.PrivateKey) []byte {
 		template.SerialNumber = big.NewInt(time.Now().UnixNano())
@@ -157,7 +156,9 @@ func certify(t *testing.T, hosts ...string) (ca, cert, key string) {
 	authority := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "observe"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	ca = write("ca.pem", "CERTIFICATE", issue(authority, authority, &top.PublicKey, top))
+	root := issue(authority, authority, &top.PublicKey, top)
+	write("ca.crt", "CERTIFICATE", root)
+	write("client-ca.crt", "CERTIFICATE", root)
 	server := &x509.Certificate{
 		Subject: pkix.Name{CommonName: hosts[0]}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -165,12 +166,13 @@ func certify(t *testing.T, hosts ...string) (ca, cert, key string) {
 	for _, host := range hosts {
 		server.IPAddresses = append(server.IPAddresses, net.ParseIP(host))
 	}
-	cert = write("cert.pem", "CERTIFICATE", issue(server, authority, &leaf.PublicKey, top))
+	write("tls.crt", "CERTIFICATE", issue(server, authority, &leaf.PublicKey, top))
 	der, err := x509.MarshalECPrivateKey(leaf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ca, cert, write("key.pem", "EC PRIVATE KEY", der)
+	write("tls.key", "EC PRIVATE KEY", der)
+	return dir
 }
 
 // kubelet writes the control groups of a kubelet's single pod, whose processor time is that of a
@@ -245,18 +247,18 @@ func programs(t *testing.T) (targets func() []target, worked func() error) {
 	spazio := start(t, path("spazio-demo"), "--kubeconfig", kubeconfig, "--nodes", "4", "--pods", "60", "--cpu-seconds", "3", "--real-node=false", "--profiles", "spazio", "--keep")
 	beds := start(t, path("spazio-demo"), "testbed", "--jobs", "2", "--seconds", "2s", "--keep")
 	hosts := []string{address(1), address(2)}
-	ca, cert, key := certify(t, append(hosts, address(3))...)
-	known := []string{"--tls-cert-file", cert, "--tls-private-key-file", key, "--tls-ca-file", ca}
+	certificates := certify(t, append(hosts, address(3))...)
+	known := []string{"--tls-dir", certificates}
 	var aggregators []*process
 	for i, host := range hosts {
 		args := append([]string{
 			"--listen", host + ":9692", "--metrics-listen", "127.0.0.1:0", "--debug-listen=",
-			"--peer", hosts[1-i] + ":9692", "--tls-client-ca-file", ca, "--snapshot", filepath.Join(t.TempDir(), "state"), "--snapshot-interval", "1s",
+			"--peer", hosts[1-i] + ":9692", "--snapshot", filepath.Join(t.TempDir(), "state"), "--snapshot-interval", "1s",
 		}, known...)
 		aggregators = append(aggregators, start(t, path("spazio-aggregator"), args...))
 	}
 	spazio.mustFind(t, "kubectl --kubeconfig")
-	beside := besides(t, kubeconfig, ca, cert, key, path)
+	beside := besides(t, kubeconfig, certificates, path)
 	cgroups := t.TempDir()
 	if err := os.WriteFile(filepath.Join(cgroups, "cgroup.controllers"), []byte("cpu memory\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -272,9 +274,9 @@ func programs(t *testing.T) (targets func() []target, worked func() error) {
 	lists := []string{spazio.mustFind(t, `(http://[0-9.:]+/targets)`), beds.mustFind(t, `(http://[0-9.:]+/targets)`)}
 	var alone []target
 	for i, p := range aggregators {
-		alone = append(alone, target{"spazio-aggregator", hosts[i], "http://" + p.mustFind(t, ` metrics=([0-9.:]+)`) + "/metrics"})
+		alone = append(alone, target{"spazio-aggregator", hosts[i], "http://" + p.mustFind(t, `"metrics":"([0-9.:]+)"`) + "/metrics"})
 	}
-	alone = append(alone, target{"spazio-agent", metered, "http://" + agent.mustFind(t, ` metrics-listen=([0-9.:]+)`) + "/metrics"})
+	alone = append(alone, target{"spazio-agent", metered, "http://" + agent.mustFind(t, `"metrics-listen":"([0-9.:]+)"`) + "/metrics"})
 	targets = func() []target {
 		all := append(alone[:len(alone):len(alone)], beside.targets()...)
 		for i, list := range lists {

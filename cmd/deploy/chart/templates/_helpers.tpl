@@ -91,21 +91,35 @@ secret:
       path: tls.key
 {{- end }}
 
-{{/* Volume of the authorities that all trust: (dict "root" $ "secret" SECRET). cert-manager has
-     no bundle to give away: there it comes with a certificate of the pod's namespace. */}}
-{{- define "spazio.trustVolume" -}}
-name: trust
-{{- if eq .root.Values.certificates.method "certManager" }}
+{{/* The same, as a source of a projected volume: (dict "name" NAME). */}}
+{{- define "spazio.tlsSource" -}}
 secret:
-  secretName: {{ .secret }}
-  defaultMode: 0440
-{{- else }}
+  name: {{ .name }}-tls
+  items:
+    - key: tls.crt
+      path: tls.crt
+    - key: tls.key
+      path: tls.key
+{{- end }}
+
+{{/* Source of the authorities that all trust: (dict "root" $ "secret" SECRET), with "clients" also as
+     those of clients. cert-manager has no bundle to give away: there it comes with a certificate of
+     the pod's namespace. */}}
+{{- define "spazio.trust" -}}
+{{- if eq .root.Values.certificates.method "certManager" -}}
+secret:
+  name: {{ .secret }}
+{{- else -}}
 configMap:
   name: spazio-trust
 {{- end }}
   items:
     - key: ca.crt
       path: ca.crt
+    {{- if .clients }}
+    - key: ca.crt
+      path: client-ca.crt
+    {{- end }}
 {{- end }}
 
 {{/* Names by which a service is asked for: (dict "root" $ "name" NAME). */}}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -103,12 +104,12 @@ func TestFlood(t *testing.T) {
 	signals, debug, models, metrics := transporttest.Address(t), transporttest.Address(t), transporttest.Address(t), transporttest.Address(t)
 	scheduler := &cluster.Command{Role: "scheduler", Args: []string{
 		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--debug-listen=" + debug, "--signal-listen=" + signals,
-		"--signal-tls-cert-file=" + server.CertFile, "--signal-tls-private-key-file=" + server.KeyFile, "--agent-service-account=" + account,
+		"--signal-tls-dir=" + filepath.Dir(server.CertFile), "--agent-service-account=" + account,
 	}}
 	scheduler.Start(t)
 	aggregator := &cluster.Command{Role: "aggregator", Args: []string{
 		"--kubeconfig=" + kubeconfig, "--listen=" + models, "--metrics-listen=" + metrics, "--agent-service-account=" + account,
-		"--tls-cert-file=" + server.CertFile, "--tls-private-key-file=" + server.KeyFile,
+		"--tls-dir=" + filepath.Dir(server.CertFile),
 	}}
 	aggregator.Start(t)
 	agentPods := map[string]*corev1.Pod{}

@@ -135,18 +135,21 @@ func expired(t *testing.T, token string) string {
 	return parts[0] + "." + base64.RawURLEncoding.EncodeToString(payload) + "." + parts[2]
 }
 
-// bundle returns a file with all authorities.
-func bundle(t *testing.T, files ...string) string {
+// withClients returns a directory of a server's TLS files that takes clients of all those authorities.
+func withClients(t *testing.T, server transport.Config, authorities ...string) string {
 	t.Helper()
-	var text strings.Builder
-	for _, file := range files {
-		text.WriteString(read(t, file))
+	dir, clients := t.TempDir(), ""
+	for _, file := range authorities {
+		clients += read(t, file)
 	}
-	path := filepath.Join(t.TempDir(), "bundle.pem")
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{
+		"tls.crt": read(t, server.CertFile), "tls.key": read(t, server.KeyFile), "ca.crt": read(t, server.CAFile), "client-ca.crt": clients,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return path
+	return dir
 }
 
 // lingers opens a connection, sends the bytes of a handshake one per second or none at all, and returns
@@ -204,13 +207,12 @@ func TestIntruders(t *testing.T) {
 	account := metav1.NamespaceDefault + "/" + agentAccount
 	scheduler := &cluster.Command{Role: "scheduler", Args: []string{
 		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--debug-listen=" + debug, "--signal-listen=" + signals,
-		"--signal-tls-cert-file=" + server.CertFile, "--signal-tls-private-key-file=" + server.KeyFile, "--agent-service-account=" + account,
+		"--signal-tls-dir=" + filepath.Dir(server.CertFile), "--agent-service-account=" + account,
 	}}
 	scheduler.Start(t)
 	aggregator := &cluster.Command{Role: "aggregator", Args: []string{
 		"--kubeconfig=" + kubeconfig, "--listen=" + models, "--debug-listen=" + modelDebug, "--agent-service-account=" + account,
-		"--tls-cert-file=" + server.CertFile, "--tls-private-key-file=" + server.KeyFile, "--tls-ca-file=" + server.CAFile,
-		"--tls-client-ca-file=" + bundle(t, server.CAFile, elsewhere.CAFile), "--peer=" + models,
+		"--tls-dir=" + withClients(t, server, server.CAFile, elsewhere.CAFile), "--peer=" + models,
 	}}
 	aggregator.Start(t)
 	trust := transport.Config{CAFile: server.CAFile}

@@ -93,6 +93,9 @@ func (k kubelet) place(t *testing.T, w workload, node string) *container {
 func (c *container) here(text, after string) string {
 	for path, dir := range c.volumes {
 		text = strings.ReplaceAll(text, after+path+"/", after+dir+"/")
+		if strings.HasSuffix(text, after+path) {
+			text = strings.TrimSuffix(text, path) + dir
+		}
 	}
 	for port, address := range c.ports {
 		text = strings.ReplaceAll(text, after+":"+strconv.Itoa(port), after+address)
@@ -138,7 +141,7 @@ func (k kubelet) refresh(t *testing.T, c *container) {
 	t.Helper()
 	for _, mount := range c.pod.Spec.Containers[0].VolumeMounts {
 		i := slices.IndexFunc(c.pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
-		if v := c.pod.Spec.Volumes[i]; v.Secret != nil || v.Name == "trust" {
+		if v := c.pod.Spec.Volumes[i]; v.Name == "tls" {
 			k.load(t, c.pod, v, c.volumes[mount.MountPath])
 		}
 	}
@@ -147,35 +150,49 @@ func (k kubelet) refresh(t *testing.T, c *container) {
 // load writes a volume's contents into a directory. Items have to exist.
 func (k kubelet) load(t *testing.T, pod *corev1.Pod, v corev1.Volume, dir string) {
 	t.Helper()
-	core := k.client.CoreV1()
 	switch {
 	case v.Secret != nil:
-		secret, err := core.Secrets(pod.Namespace).Get(t.Context(), v.Secret.SecretName, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		fill(t, dir, v.Name, secret.Data, v.Secret.Items)
+		fill(t, dir, v.Name, k.secret(t, pod, v.Secret.SecretName), v.Secret.Items)
 	case v.ConfigMap != nil:
-		configMap, err := core.ConfigMaps(pod.Namespace).Get(t.Context(), v.ConfigMap.Name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		data := map[string][]byte{}
-		for key, text := range configMap.Data {
-			data[key] = []byte(text)
-		}
-		fill(t, dir, v.Name, data, v.ConfigMap.Items)
+		fill(t, dir, v.Name, k.configMap(t, pod, v.ConfigMap.Name), v.ConfigMap.Items)
 	case v.Projected != nil:
 		for _, source := range v.Projected.Sources {
-			token := source.ServiceAccountToken
-			if token == nil {
-				t.Fatalf("volume %s projects something else than tokens", v.Name)
+			switch {
+			case source.ServiceAccountToken != nil:
+				write(t, dir, source.ServiceAccountToken.Path, []byte(k.token(t, pod, source.ServiceAccountToken.Audience)))
+			case source.Secret != nil:
+				fill(t, dir, v.Name, k.secret(t, pod, source.Secret.Name), source.Secret.Items)
+			case source.ConfigMap != nil:
+				fill(t, dir, v.Name, k.configMap(t, pod, source.ConfigMap.Name), source.ConfigMap.Items)
+			default:
+				t.Fatalf("volume %s projects something that this kubelet does not know", v.Name)
 			}
-			write(t, dir, token.Path, []byte(k.token(t, pod, token.Audience)))
 		}
 	case v.EmptyDir == nil:
 		t.Fatalf("volume %s is of a kind that this kubelet does not know", v.Name)
 	}
+}
+
+func (k kubelet) secret(t *testing.T, pod *corev1.Pod, name string) map[string][]byte {
+	t.Helper()
+	secret, err := k.client.CoreV1().Secrets(pod.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret.Data
+}
+
+func (k kubelet) configMap(t *testing.T, pod *corev1.Pod, name string) map[string][]byte {
+	t.Helper()
+	configMap, err := k.client.CoreV1().ConfigMaps(pod.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := map[string][]byte{}
+	for key, text := range configMap.Data {
+		data[key] = []byte(text)
+	}
+	return data
 }
 
 func fill(t *testing.T, dir, volume string, data map[string][]byte, items []corev1.KeyToPath) {

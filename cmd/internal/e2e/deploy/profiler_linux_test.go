@@ -46,7 +46,7 @@ func TestRightsOfTheProfiler(t *testing.T) {
 	// As with an API server without streaming lists: reflectors list then.
 	profiler.Env = []string{"KUBE_FEATURE_WatchListClient=false"}
 	profiler.Start(t)
-	pair, err := tls.LoadX509KeyPair(flag(t, profiler, "tls-cert-file"), flag(t, profiler, "tls-private-key-file"))
+	pair, err := tls.LoadX509KeyPair(flag(t, profiler, "tls-dir")+"/tls.crt", flag(t, profiler, "tls-dir")+"/tls.key")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestRightsOfTheProfiler(t *testing.T) {
 	a := k.place(t, find(t, all, "spazio-agent"), node)
 	usages := sendUsage(t, publish.UsagesConfig{
 		Node: node, Targets: []string{"localhost:" + profiler.port(t, 9696)}, Incarnation: uint64(time.Now().UnixNano()),
-		Transport: transport.Config{CAFile: flag(t, a, "tls-ca-file")}, TokenFile: flag(t, a, "profiler-token-file"),
+		Transport: transport.Config{CAFile: flag(t, a, "tls-dir") + "/ca.crt"}, TokenFile: flag(t, a, "token-dir") + "/profiler",
 		Backoff: publish.Backoff{Min: 10 * time.Millisecond, Max: 100 * time.Millisecond},
 	})
 	t.Cleanup(func() { cluster.Remove(t, client) })

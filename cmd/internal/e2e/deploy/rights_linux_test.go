@@ -196,7 +196,7 @@ func (c *container) reports(t *testing.T, schedulers []*container) publish.Signa
 	}
 	return publish.SignalsConfig{
 		Targets: targets, Resolver: loopback{},
-		Transport: transport.Config{CAFile: flag(t, c, "tls-ca-file")}, TokenFile: flag(t, c, "token-file"),
+		Transport: transport.Config{CAFile: flag(t, c, "tls-dir") + "/ca.crt"}, TokenFile: flag(t, c, "token-dir") + "/scheduler",
 	}
 }
 
@@ -245,12 +245,12 @@ func push(t *testing.T, aggregator, a *container, node string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, err := transport.DialOptions(aggregator.ports[9692], transport.Config{CAFile: flag(t, a, "tls-ca-file")})
+	options, err := transport.DialOptions(aggregator.ports[9692], transport.Config{CAFile: flag(t, a, "tls-dir") + "/ca.crt"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	name, _, _ := strings.Cut(flag(t, a, "aggregator"), ":")
-	connection, err := grpc.NewClient(aggregator.ports[9692], append(options, transport.Token(flag(t, a, "aggregator-token-file")), grpc.WithAuthority(name))...)
+	connection, err := grpc.NewClient(aggregator.ports[9692], append(options, transport.Token(flag(t, a, "token-dir")+"/aggregator"), grpc.WithAuthority(name))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,6 @@ func TestRightsOfTestbeds(t *testing.T) {
 	program := k.place(t, find(t, all, "spazio-testbed"), "")
 	// As with an API server without streaming lists: reflectors list then.
 	program.Env = []string{"KUBE_FEATURE_WatchListClient=false"}
-	program.Args = append(program.Args, "--debug-listen=")
 	program.Start(t)
 	cluster.Eventually(t, "spazio-testbed is ready", func() (bool, any) {
 		response, err := http.Get("http://" + program.ports[9704] + "/readyz")
@@ -163,7 +162,7 @@ func ask(t *testing.T, client kubernetes.Interface, program *container, namespac
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority, err := os.ReadFile(flag(t, program, "tls-ca-file"))
+	authority, err := os.ReadFile(flag(t, program, "tls-dir") + "/ca.crt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,8 +27,8 @@ func TestExternalContract(t *testing.T) {
 	own := transporttest.SelfSigned(t, "localhost")
 	address := transporttest.Address(t)
 	program := &cluster.Command{Role: "testbed", Args: []string{
-		"--kubeconfig=" + r.program, "--leader-elect", "--lease-namespace=" + system, "--debug-listen=",
-		"--listen=" + address, "--tls-cert-file=" + own.CertFile, "--tls-private-key-file=" + own.KeyFile,
+		"--kubeconfig=" + r.program, "--leader-elect", "--lease-namespace=" + system, "--metrics-listen=",
+		"--listen=" + address, "--tls-dir=" + filepath.Dir(own.CertFile),
 		"--seed-paths", "--default-namespace=" + r.namespace, "--ui",
 	}}
 	program.Start(t)

@@ -55,7 +55,7 @@ func TestUnauthenticatedCallersUseLittleOfTheInterface(t *testing.T) {
 	token := r.token(driver, "")
 	address, metrics := transporttest.Address(t), transporttest.Address(t)
 	program := &cluster.Command{Role: "testbed", Args: []string{
-		"--kubeconfig=" + r.program, "--lease-namespace=" + system, "--debug-listen=", "--listen=" + address, "--metrics-listen=" + metrics,
+		"--kubeconfig=" + r.program, "--lease-namespace=" + system, "--listen=" + address, "--metrics-listen=" + metrics,
 	}}
 	program.Start(t)
 	s := cluster.NewScraper("http://"+metrics, "")

@@ -140,7 +140,7 @@ func TestExternalKilledReplica(t *testing.T) {
 	token := r.token(driver, "")
 	address := transporttest.Address(t)
 	first := &cluster.Command{Role: "testbed", Args: []string{
-		"--kubeconfig=" + r.program, "--leader-elect", "--lease-namespace=" + system, "--debug-listen=", "--listen=" + address,
+		"--kubeconfig=" + r.program, "--leader-elect", "--lease-namespace=" + system, "--metrics-listen=", "--listen=" + address,
 	}}
 	first.Start(t)
 	second := r.as(r.serve().base, token)

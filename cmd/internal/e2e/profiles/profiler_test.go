@@ -297,7 +297,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 			cluster.WaitMetric(t, p.metrics(), fmt.Sprintf("spazio_profiler_missing_rights{group=%q,resource=%q,verb=%q}", right.Group, path, right.Verb), 1)
 			cluster.Eventually(t, "the log", func() (bool, any) {
 				output := p.Said()
-				return strings.Contains(output, fmt.Sprintf("msg=\"a right is missing\" right=%q", right.String())), output
+				return strings.Contains(output, fmt.Sprintf(`"msg":"a right is missing","right":%q`, right.String())), output
 			})
 			if n := strings.Count(p.Said(), "a right is missing"); n != 1 {
 				t.Errorf("got %d missing permissions in the log", n)
@@ -345,7 +345,7 @@ func TestTokensAreOfNodes(t *testing.T) {
 	}
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
 	p := startProfiler(t, grant(t, client, "reviewer", controller.Rights()),
-		"--tls-cert-file", identity.CertFile, "--tls-private-key-file", identity.KeyFile, "--agent-service-account", metav1.NamespaceDefault+"/usage-agent")
+		"--tls-dir", filepath.Dir(identity.CertFile), "--agent-service-account", metav1.NamespaceDefault+"/usage-agent")
 	mine, other := podOf(t, client, "mine", "node-mine", 1), podOf(t, client, "other", "node-other", 1)
 	as := func(node, account, audience string) *nodeAgent {
 		return startAgent(t, publish.UsagesConfig{
