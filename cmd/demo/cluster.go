@@ -19,14 +19,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
 
-// realNodeName is the node that this machine joins as.
-const realNodeName = "this-machine"
-
 // loopback is a free port out of reach of other machines.
 const loopback = "127.0.0.1:0"
-
-// realNodeLabel marks the node whose pods are processes of this machine.
-const realNodeLabel = "spazio-scheduler.github.io/real"
 
 // cluster is everything a batch runs on.
 type cluster struct {
@@ -36,10 +30,8 @@ type cluster struct {
 	client  kubernetes.Interface
 	hub     *plugin.Hub
 	fleet   *simnode.Fleet
-	members []member // the simulated nodes, then this machine
+	members []member
 	targets endpoint.Targets
-	relays  []*relay // of the members' agents
-	follows bool     // they follow Pronto's signal
 	// profiler is the address that agents send to what pods take.
 	profiler string
 	// kubeconfig is where the cluster's own is.
@@ -55,7 +47,7 @@ type member struct {
 	name  string
 	meter node.Meter
 	pods  telemetry.PodSource
-	usage node.UsageMeter // nil on this machine, whose pods are in no cgroups of their own
+	usage node.UsageMeter
 }
 
 // startCluster brings up all parts and returns when every node has reported. d.services
@@ -115,21 +107,11 @@ func (c *cluster) writeKubeconfig(d *demo) error {
 
 // startNodes has the nodes join.
 func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
-	var real []member
-	var machines []simnode.Machine
-	if !c.config.NoRealNode {
-		machine, self, err := d.startMachine()
-		if err != nil {
-			return fmt.Errorf("this machine as a node (without --real-node it is left out): %w", err)
-		}
-		real, machines = []member{self}, []simnode.Machine{machine}
-	}
 	c.fleet, err = simnode.Start(ctx, simnode.Config{
-		Cluster:  c.plane.RESTConfig(),
-		Nodes:    c.config.Nodes,
-		Params:   simnode.Params{Cores: c.config.Cores, Seed: c.config.Seed},
-		Machines: machines,
-		Clock:    c.clock,
+		Cluster: c.plane.RESTConfig(),
+		Nodes:   c.config.Nodes,
+		Params:  simnode.Params{Cores: c.config.Cores, Seed: c.config.Seed},
+		Clock:   c.clock,
 		Observer: func(e simnode.Event) {
 			if run := c.batch.Load(); run != nil {
 				run.Observe(e)
@@ -144,7 +126,6 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
 	for _, n := range c.fleet.Nodes() {
 		c.members = append(c.members, member{n.Name(), n, n.Pods(), n.Usage()})
 	}
-	c.members = append(c.members, real...)
 	return nil
 }
 

@@ -12,9 +12,6 @@ import (
 const (
 	Spazio  = "spazio"
 	Default = "default-scheduler"
-	// Pronto is Spazio's profile once more, on nodes that follow Pronto's rejection
-	// signal instead of reporting room.
-	Pronto = "pronto"
 )
 
 // Config describes a demo. A zero field takes its default. It is a plain value.
@@ -27,11 +24,8 @@ type Config struct {
 	Cores int `json:"cores"`
 	// TimeScale is how many virtual seconds pass in a second; default 1.
 	TimeScale float64 `json:"timeScale"`
-	// NoRealNode leaves this machine out of the cluster. A TimeScale other than
-	// 1 implies it: a real process can't be hurried.
-	NoRealNode bool `json:"noRealNode"`
-	// NoUnlike leaves out the second act, the pods of unlike owners. So does a real node, and
-	// that Spazio is not among the Profiles.
+	// NoUnlike leaves out the second act, the pods of unlike owners. So does that Spazio is not among
+	// the Profiles.
 	NoUnlike bool `json:"noUnlike"`
 	// Profiles are run in this order; default Spazio and Default.
 	Profiles []string `json:"profiles"`
@@ -56,8 +50,8 @@ func (c Config) Validate() error {
 	}
 	seen := make(map[string]bool)
 	for _, p := range c.Profiles {
-		if p != Spazio && p != Default && p != Pronto || seen[p] {
-			return refuse("Profiles", p, fmt.Sprintf("each of %s, %s, %s at most once", Spazio, Default, Pronto))
+		if p != Spazio && p != Default || seen[p] {
+			return refuse("Profiles", p, fmt.Sprintf("%s and %s, each at most once", Spazio, Default))
 		}
 		seen[p] = true
 	}
@@ -72,18 +66,13 @@ func (c Config) Validate() error {
 // String says in a line what the demo will do.
 func (c Config) String() string {
 	c = c.WithDefaults()
-	machine := " and this machine"
-	if c.NoRealNode {
-		machine = ""
-	}
-	return fmt.Sprintf("%v, on %d simulated nodes × %d cores%s; seed %d", c.Config, c.Nodes, c.Cores, machine, c.Seed)
+	return fmt.Sprintf("%v, on %d simulated nodes × %d cores; seed %d", c.Config, c.Nodes, c.Cores, c.Seed)
 }
 
 // WithDefaults returns the configuration with its zero fields filled.
 func (c Config) WithDefaults() Config {
 	c.Config = c.Config.WithDefaults()
 	c.Nodes, c.Cores, c.TimeScale = cmp.Or(c.Nodes, 6), cmp.Or(c.Cores, 4), cmp.Or(c.TimeScale, 1)
-	c.NoRealNode = c.NoRealNode || c.TimeScale != 1
 	if len(c.Profiles) == 0 {
 		c.Profiles = []string{Spazio, Default}
 	}

@@ -14,7 +14,7 @@ func TestConfigString(t *testing.T) {
 		config demo.Config
 		want   string
 	}{
-		{demo.Config{}, "300 pods of 5 CPU-seconds (equal), at once, on 6 simulated nodes × 4 cores and this machine; seed 0"},
+		{demo.Config{}, "300 pods of 5 CPU-seconds (equal), at once, on 6 simulated nodes × 4 cores; seed 0"},
 		{demo.Config{Config: batch.Config{Rate: 8, Seed: 3}, TimeScale: 2}, "300 pods of 5 CPU-seconds (equal), 8 a second, on 6 simulated nodes × 4 cores; seed 3"},
 	}
 	for _, test := range tests {
@@ -31,7 +31,7 @@ func TestConfigValidate(t *testing.T) {
 	}{
 		{"", demo.Config{}},
 		{"", demo.Config{Profiles: []string{demo.Default}, TimeScale: 10}},
-		{"", demo.Config{Profiles: []string{demo.Spazio, demo.Pronto, demo.Default}}},
+		{"", demo.Config{Profiles: []string{demo.Default, demo.Spazio}}},
 		{"Pods", demo.Config{Config: batch.Config{Pods: -1}}},
 		{"Nodes", demo.Config{Nodes: -1}},
 		{"Cores", demo.Config{Cores: -1}},

@@ -1,8 +1,7 @@
 // Package demo runs Spazio from end to end in one process, an embedded control plane, the
 // scheduler with a profile of Spazio and one of the default, aggregator and profiler, and simulated
 // nodes with a real agent each. It submits a batch of pods under one profile after the
-// other and sums up how each fared. The agents report room, or, for the batch under the
-// profile pronto, by Pronto's rejection signal. In a second act pods of four unlike owners
+// other and sums up how each fared. In a second act pods of four unlike owners
 // run under Spazio, again once the profiler has learnt what they take, and under the default
 // profile. The program spazio-demo is its flags.
 //
@@ -11,15 +10,12 @@
 // A [Result] encodes as
 //
 //	config      what was run: pods, cpuSeconds, workDistribution, memoryBytes,
-//	            rate, seed, nodes, cores, timeScale, noRealNode, noUnlike, profiles
+//	            rate, seed, nodes, cores, timeScale, noUnlike, profiles
 //	simulated   the table's columns, one a profile in the order of the runs
-//	real        the same of this machine, unless it was left out
 //	paces       one a profile, how well the machine kept up: profile, lateSeconds,
 //	            lagSeconds, leastSojourn
 //	unlike      the second act, unless it was left out: the owners, and of each run
 //	            the columns of all pods and of each owner's, known and pace
-//	batches     if asked for, one a profile: with each pod's times
-//	            and what the batch took of the scheduler and of the process
 //
 // # Test beds
 //

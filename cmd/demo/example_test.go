@@ -15,7 +15,7 @@ func Example() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := demo.Run(ctx, demo.Config{
-		Config: batch.Config{Pods: 50, CPUSeconds: 2}, Nodes: 2, Cores: 4, NoRealNode: true,
+		Config: batch.Config{Pods: 50, CPUSeconds: 2}, Nodes: 2, Cores: 4,
 	}, demo.Options{
 		Progress: os.Stderr,
 		OnResult: func(r demo.Result) error {

@@ -15,7 +15,7 @@ func TestSchedulesOnKubernetes(t *testing.T) {
 	const pods = 16
 	var result demo.Result
 	err := demo.Run(t.Context(), demo.Config{
-		Config: batch.Config{Pods: pods, CPUSeconds: 1}, Nodes: 2, Cores: 4, NoRealNode: true,
+		Config: batch.Config{Pods: pods, CPUSeconds: 1}, Nodes: 2, Cores: 4,
 	}, demo.Options{OnResult: func(r demo.Result) error {
 		result = r
 		return nil

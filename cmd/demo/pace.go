@@ -68,9 +68,7 @@ func (c Config) leastSojourn(records []batch.Record) float64 {
 	}
 	var tasks []batch.Task
 	for _, r := range records {
-		if r.Node != realNodeName {
-			tasks = append(tasks, r.Task)
-		}
+		tasks = append(tasks, r.Task)
 	}
 	return batch.LeastSojourn(tasks, c.Nodes*c.Cores)
 }

@@ -32,7 +32,7 @@ type Options struct {
 // Run runs a demo from start to end. Whatever happens, it leaves no process, no
 // port and no file behind. It returns ErrInterrupted if ctx ended before the
 // result was there, and an error of Validate before anything runs. A process can run one at
-// a time; unless NoRealNode is set, its main calls children.Init with Roles first.
+// a time.
 func Run(ctx context.Context, c Config, o Options) (err error) {
 	if err := c.Validate(); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	d.result = Result{Config: d.config}
 	for _, profile := range d.config.Profiles {
-		if err := d.cluster.waitReady(ctx, profile); err != nil {
+		if err := d.cluster.waitQuiet(ctx); err != nil {
 			return err
 		}
 		if err := d.runBatch(ctx, profile); err != nil {

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
@@ -16,9 +15,6 @@ import (
 // startScheduler runs one scheduler with all profiles.
 func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
 	options := service.Config{Kubeconfig: c.kubeconfig, Args: plugin.SpazioArgs{Listen: loopback}, Hub: c.hub}
-	if slices.Contains(c.config.Profiles, Pronto) {
-		options.Profiles = []service.Profile{{Name: Spazio}, {Name: Default, Upstream: true}, {Name: Pronto}}
-	}
 	if d.keeps() {
 		// The admission policies of test beds allow its own account alone to put pods into slots.
 		account, err := writeAccountKubeconfig(ctx, c.plane, "spazio-scheduler")

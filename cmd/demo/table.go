@@ -15,9 +15,6 @@ func (r Result) Table() string {
 		against = "" // no ratios either
 	}
 	shown := comparison(fmt.Sprintf("%d simulated nodes × %d cores", r.Config.Nodes, r.Config.Cores), r.Simulated, Spazio, against)
-	if len(r.Real) > 0 {
-		shown += "\n" + comparison("this machine", r.Real, Spazio, against)
-	}
 	if inconclusive != "" {
 		shown += "\n" + noVerdict(inconclusive)
 	} else {
@@ -30,22 +27,12 @@ func (r Result) Table() string {
 }
 
 // meaning is what the figures of the first act mean.
-func (r Result) meaning() (words string) {
+func (r Result) meaning() string {
 	spazio, ran := find(r.Simulated, Spazio)
 	if other, ok := find(r.Simulated, Default); ok && ran {
-		words += "\n" + verdict(spazio, other) + "\n"
+		return "\n" + verdict(spazio, other) + "\n"
 	}
-	if c, ok := find(r.Simulated, Pronto); ok {
-		words += "\n" + aside(c) + "\n"
-	}
-	return words
-}
-
-// aside is what became of the batch by Pronto's signal.
-func aside(c Column) string {
-	return fmt.Sprintf("By Pronto's signal, which tells peaks of load and not room, a pod ran for %s s on average\n"+
-		"and was done %s s after its submission, and the batch as a whole took %s s.",
-		seconds(c.RunTime.Mean), seconds(c.Sojourn.Mean), seconds(c.Makespan))
+	return ""
 }
 
 // verdict is the result in a sentence.

@@ -133,30 +133,13 @@ and 0 pods were killed for memory instead of 3.
 	}
 }
 
-// Pronto has a column, and a sentence of its own after the other two.
-func TestTableWithPronto(t *testing.T) {
-	columns := []demo.Column{column(demo.Spazio, 0, 2, 3, 4.5), column(demo.Pronto, 0, 1, 2, 7), column(demo.Default, 0, 0, 1, 4)}
-	table := demo.Result{Simulated: columns}.Table()
-	const sentence = "By Pronto's signal, which tells peaks of load and not room, a pod ran for 5.0 s on average\n" +
-		"and was done 7.0 s after its submission, and the batch as a whole took 7.0 s.\n"
-	if !strings.HasSuffix(table, "(13 % longer).\n\n"+sentence) || !strings.Contains(strings.SplitN(table, "\n", 2)[0], "pronto  default-scheduler  ratio") {
-		t.Errorf("%s", table)
-	}
-	if alone := (demo.Result{Simulated: columns[1:2]}).Table(); !strings.HasSuffix(alone, sentence) || strings.Contains(alone, "ratio") {
-		t.Errorf("%s", alone)
-	}
-	if none := (demo.Result{Simulated: []demo.Column{{Profile: demo.Pronto}}}).Table(); strings.Contains(none, "By Pronto") {
-		t.Errorf("%s", none)
-	}
-}
-
 // Lines have at most 120 columns, whatever the figures.
 func TestTableIsNarrow(t *testing.T) {
 	const day = 86400
 	columns := []demo.Column{
-		column(demo.Spazio, 0, day, 2*day, 1000*day), column(demo.Pronto, 0, 1, 2, 3000*day), column(demo.Default, 0, 1, 1.5, 999*day),
+		column(demo.Spazio, 0, day, 2*day, 1000*day), column(demo.Default, 0, 1, 1.5, 999*day),
 	}
-	table := demo.Result{Simulated: columns, Real: columns, Unlike: unlike(), Config: demo.Config{Nodes: 20000, Cores: 512}}.Table()
+	table := demo.Result{Simulated: columns, Unlike: unlike(), Config: demo.Config{Nodes: 20000, Cores: 512}}.Table()
 	for line := range strings.Lines(table) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 120 {
 			t.Errorf("%d columns: %s", n, line)
@@ -172,14 +155,6 @@ func TestTableOfNothing(t *testing.T) {
 	table := demo.Result{Simulated: []demo.Column{{Profile: demo.Spazio}, column(demo.Default, 0, 0, 1, 4)}}.Table()
 	if !strings.Contains(table, "makespan, s") || strings.Contains(table, "ratio") || strings.Contains(table, "NaN") {
 		t.Errorf("table of a profile without a completed pod:\n%s", table)
-	}
-}
-
-func TestTableShowsTheRealNode(t *testing.T) {
-	s := []demo.Column{{Profile: demo.Spazio}}
-	with, without := demo.Result{Simulated: s, Real: s}.Table(), demo.Result{Simulated: s}.Table()
-	if !strings.Contains(with, "this machine") || strings.Contains(without, "this machine") {
-		t.Error("the section of the real node does not follow its presence")
 	}
 }
 

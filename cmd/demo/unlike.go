@@ -60,10 +60,9 @@ func (c Config) owners() []batch.Owner {
 	}
 }
 
-// unlikeRuns are the runs of the second act. Without Spazio there is none. Processes of this machine can
-// take no such memory.
+// unlikeRuns are the runs of the second act. Without Spazio there is none.
 func (c Config) unlikeRuns() (runs []UnlikeRun) {
-	if c.NoUnlike || !c.NoRealNode || !slices.Contains(c.Profiles, Spazio) {
+	if c.NoUnlike || !slices.Contains(c.Profiles, Spazio) {
 		return nil
 	}
 	spazio := Column{Profile: Spazio}
@@ -93,7 +92,7 @@ func (d *demo) runUnlike(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := d.cluster.waitReady(ctx, r.Profile); err != nil {
+		if err := d.cluster.waitQuiet(ctx); err != nil {
 			return err
 		}
 		run := batch.NewRun(fmt.Sprint("unlike-", i+1), r.Profile, tasks)

@@ -26,10 +26,8 @@ both profiles, the aggregator, the profiler, and an agent for each node run in t
 process.
 The simulated nodes share their cores among their pods. All pods are there before
 the first is scheduled, under each profile, and time counts from then. If this
-machine was too slow to compare them, it says so in the place of a verdict. With
---real-node this machine joins as a node of its own, whose pods are child processes
-at the lowest priority; their figures are kept apart. Nothing is installed, nothing
-listens beyond loopback, and nothing is left behind.
+machine was too slow to compare them, it says so in the place of a verdict. Nothing is
+installed, nothing listens beyond loopback, and nothing is left behind.
 
 While it runs, kubectl works with the printed kubeconfig, and spazio top,
 spazio explain and spazio web with the printed address; --web prints that of a
@@ -40,7 +38,6 @@ Kubernetes' controllers and those of test beds are there, and all kinds of Spazi
 // flags are the command line in its own units.
 type flags struct {
 	config     demo.Config
-	realNode   bool
 	unlike     bool
 	keep       bool
 	web        string
@@ -48,7 +45,7 @@ type flags struct {
 	kubeconfig string
 }
 
-// Main runs the program spazio-demo, and its children, the pods of this machine.
+// Main runs the program spazio-demo, and the children of a comparison.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// Kubernetes packages declare flags of their own programs, --version among
 	// them, where cobra would take them for ours.
@@ -80,12 +77,10 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.Float64Var(&f.config.CPUSeconds, "cpu-seconds", c.CPUSeconds, "mean CPU time of a pod in seconds")
 	set.IntVar(&f.config.Nodes, "nodes", c.Nodes, "simulated nodes")
 	set.IntVar(&f.config.Cores, "cores", c.Cores, "cores of a simulated node")
-	set.Float64Var(&f.config.Rate, "rate", 0, "Poisson arrivals per virtual second; 0 submits the batch at once")
 	set.Uint64Var(&f.config.Seed, "seed", 1, "seed of the batch and the simulated nodes")
-	set.Float64Var(&f.config.TimeScale, "time-scale", c.TimeScale, "virtual seconds in a second, for nodes and pods; the control plane's own delays grow with it, and other than 1 leaves this machine out")
-	set.BoolVar(&f.realNode, "real-node", false, "let this machine join as a node")
-	set.BoolVar(&f.unlike, "unlike", true, "after the batch, run pods of four unlike owners: under Spazio, again once their profiles are learnt, and under the default scheduler; not with --real-node, nor without spazio in --profiles")
-	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "what to run the batch under, in order: spazio, default-scheduler, and pronto, which is Spazio on nodes that follow Pronto's rejection signal instead of measuring room")
+	set.Float64Var(&f.config.TimeScale, "time-scale", c.TimeScale, "virtual seconds in a second, for nodes and pods; the control plane's own delays grow with it")
+	set.BoolVar(&f.unlike, "unlike", true, "after the batch, run pods of four unlike owners: under Spazio, again once their profiles are learnt, and under the default scheduler; not without spazio in --profiles")
+	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "what to run the batch under, in order: spazio and default-scheduler")
 	set.BoolVar(&f.keep, "keep", false, "after the table keep the cluster until Ctrl-C")
 	set.StringVar(&f.web, "web", "", "show the run on a page: --web at any free port of loopback, --web=HOST:PORT at that one; also after the table until Ctrl-C if there is a terminal")
 	set.Lookup("web").NoOptDefVal = "127.0.0.1:0"
@@ -125,7 +120,7 @@ func (f *flags) resolve() (demo.Config, error) {
 	case c.CPUSeconds == 0:
 		return demo.Config{}, unwanted("cpu-seconds", 0, "above 0")
 	}
-	c.NoRealNode, c.NoUnlike = !f.realNode, !f.unlike
+	c.NoUnlike = !f.unlike
 	return c, flagged(c.Validate())
 }
 
@@ -146,7 +141,6 @@ func flagged(err error) error {
 var flagOf = map[string]string{
 	"Nodes": "nodes", "Cores": "cores", "TimeScale": "time-scale", "Profiles": "profiles",
 	"Pods": "pods", "CPUSeconds": "cpu-seconds",
-	"Rate": "rate",
 }
 
 func (f *flags) write(out io.Writer, r demo.Result) error {

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"strconv"
 	"sync"
 
 	"github.com/spazio-scheduler/spazio/cmd/compare"
-	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
@@ -21,11 +19,9 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
-// initChildren does not return in a child of a demo or of a comparison.
+// initChildren does not return in a child of a comparison.
 func initChildren() {
-	roles := compare.Roles{ControlPlane: controlPlane, Scheduler: scheduler, Agent: main(agentd.Main), Power: main(powerd.Main)}.Table()
-	maps.Copy(roles, demo.Roles())
-	children.Init(roles)
+	children.Init(compare.Roles{ControlPlane: controlPlane, Scheduler: scheduler, Agent: main(agentd.Main), Power: main(powerd.Main)}.Table())
 }
 
 // controlPlane is compare.Roles.ControlPlane.

@@ -27,7 +27,7 @@ import (
 func TestPageAgreesWithTheCluster(t *testing.T) {
 	const pods = 24
 	kubeconfig := t.TempDir() + "/kubeconfig"
-	process := cluster.StartProgram(t, "--pods=24", "--cpu-seconds=1", "--nodes=3", "--real-node=false", "--output=json", "--keep", "--web", "--unlike=false", "--kubeconfig="+kubeconfig)
+	process := cluster.StartProgram(t, "--pods=24", "--cpu-seconds=1", "--nodes=3", "--output=json", "--keep", "--web", "--unlike=false", "--kubeconfig="+kubeconfig)
 	address := strings.TrimPrefix(process.WaitFor(t, "the page: "), "the page: ")
 	// The page is served before the cluster exists.
 	if response, err := http.Get(address); err != nil || response.StatusCode != http.StatusOK {

@@ -244,7 +244,7 @@ func programs(t *testing.T) (targets func() []target, worked func() error) {
 	dir := built(t)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	spazio := start(t, path("spazio-demo"), "--kubeconfig", kubeconfig, "--nodes", "4", "--pods", "60", "--cpu-seconds", "3", "--real-node=false", "--profiles", "spazio", "--keep")
+	spazio := start(t, path("spazio-demo"), "--kubeconfig", kubeconfig, "--nodes", "4", "--pods", "60", "--cpu-seconds", "3", "--profiles", "spazio", "--keep")
 	beds := start(t, path("spazio-demo"), "testbed", "--jobs", "2", "--seconds", "2s", "--keep")
 	hosts := []string{address(1), address(2)}
 	certificates := certify(t, append(hosts, address(3))...)
