@@ -3,7 +3,6 @@ package spazioctl
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -37,9 +36,7 @@ func newExplainCommand() *cobra.Command {
 		Long: "spazio explain asks a scheduler about a pod, given by name, as NAMESPACE/NAME or\n" +
 			"by UID. It shows what the last scheduling attempt saw; the pod's history, with its\n" +
 			"attempts and why they failed; and for each node the room that it has now, the score, and\n" +
-			"the reason if it would refuse the pod. Where nodes measure power, another table shows it.\n\n" +
-			"Without the rights to ask the scheduler it shows the pod's conditions and events, which\n" +
-			"needs the right to read the pod, and lists what remains unknown.",
+			"the reason if it would refuse the pod. Where nodes measure power, another table shows it.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args[0]) },
 	}
@@ -56,21 +53,6 @@ func (o *explainOptions) namespaceOf(at *podforward.Target) string {
 		return at.Namespace
 	}
 	return cmp.Or(o.namespace, "default")
-}
-
-// fallBack shows what the API server knows of the pod, as the scheduler could not be asked.
-func (o *explainOptions) fallBack(ctx context.Context, out io.Writer, at podforward.Target, pod string, unasked error) error {
-	story, err := readPodStory(ctx, at, o.scheduler.Timeout, pod, unasked)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w; nor can the pod itself be read: %w", unasked, err)
-	}
-	if err != nil {
-		return unasked // the API server is away, as was said
-	}
-	if o.output.format == "json" {
-		return encode(out, story, false)
-	}
-	return story.write(out, o.output)
 }
 
 // uid is the form of the API's UIDs.
@@ -91,8 +73,8 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 		pod = o.namespaceOf(scheduler.Target) + "/" + pod
 	}
 	e, err := podforward.Decode[plugin.Explanation](ctx, scheduler, plugin.DebugPath, url.Values{"pod": {pod}})
-	if answered := (*podforward.StatusError)(nil); err != nil && scheduler.Target != nil && strings.Contains(pod, "/") && !errors.As(err, &answered) && ctx.Err() == nil {
-		return o.fallBack(ctx, out, *scheduler.Target, pod, err)
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w; kubectl describe pod shows the pod's conditions and events", err)
 	}
 	if err != nil {
 		return err
