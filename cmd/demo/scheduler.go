@@ -29,7 +29,7 @@ func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
 	}
 	d.services.Start("scheduler", scheduler.Run)
 	c.targets.Add("spazio-scheduler", "scheduler", build.Informed("spazio-scheduler", legacyregistry.DefaultGatherer))
-	d.screen.Printf("spazio top --watch --scheduler %s (or spazio explain POD, spazio web)", c.address)
+	d.screen.Printf("spazio top --watch --url %s (or spazio explain POD, spazio web)", c.address)
 	d.screen.Printf("metrics of each part, as Prometheus' http_sd_configs reads them: %s%s", c.address, endpoint.TargetsPath)
 	return nil
 }

@@ -216,7 +216,7 @@ func (p *process) interrupt(t *testing.T) {
 // by themselves.
 func TestKilledAggregator(t *testing.T) {
 	addr := transporttest.Address(t)
-	args := []string{"--listen", addr, "--metrics-listen", "", "--tick", "1ms"}
+	args := []string{"--listen", addr, "--metrics-listen", ""}
 	process := start(t, args...)
 	one, two := newNode(t, addr), newNode(t, addr)
 	one.models.Offer(local("one", 0))

@@ -118,7 +118,7 @@ func TestReplicasAsProcesses(t *testing.T) {
 		snapshots = append(snapshots, filepath.Join(t.TempDir(), "state"))
 	}
 	run := func(i int) *process {
-		return start(t, "--listen", addrs[i], "--debug-listen", shown[i], "--tick", "5ms", "--half-life", "1h",
+		return start(t, "--listen", addrs[i], "--debug-listen", shown[i], "--half-life", "1h",
 			"--peer", strings.Join(addrs, ","),
 			"--snapshot", snapshots[i], "--snapshot-interval", "20ms")
 	}
@@ -152,7 +152,7 @@ func TestReplicasAsProcesses(t *testing.T) {
 func TestWarmStart(t *testing.T) {
 	addr, path := transporttest.Address(t), filepath.Join(t.TempDir(), "state")
 	shown := transporttest.Address(t)
-	args := []string{"--listen", addr, "--debug-listen", shown, "--tick", "5ms", "--snapshot", path, "--snapshot-interval", "1h"}
+	args := []string{"--listen", addr, "--debug-listen", shown, "--snapshot", path, "--snapshot-interval", "1h"}
 	first := start(t, args...)
 	if log := strings.Join(first.log, ""); !strings.Contains(log, "no snapshot yet") {
 		t.Errorf("first start: got log %q", log)

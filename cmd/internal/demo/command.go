@@ -76,7 +76,6 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.IntVar(&f.config.Pods, "pods", c.Pods, "pods in the batch")
 	set.Float64Var(&f.config.CPUSeconds, "cpu-seconds", c.CPUSeconds, "mean CPU time of a pod in seconds")
 	set.IntVar(&f.config.Nodes, "nodes", c.Nodes, "simulated nodes")
-	set.IntVar(&f.config.Cores, "cores", c.Cores, "cores of a simulated node")
 	set.Uint64Var(&f.config.Seed, "seed", 1, "seed of the batch and the simulated nodes")
 	set.Float64Var(&f.config.TimeScale, "time-scale", c.TimeScale, "virtual seconds in a second, for nodes and pods; the control plane's own delays grow with it")
 	set.BoolVar(&f.unlike, "unlike", true, "after the batch, run pods of four unlike owners: under Spazio, again once their profiles are learnt, and under the default scheduler; not without spazio in --profiles")
@@ -113,8 +112,6 @@ func (f *flags) resolve() (demo.Config, error) {
 		return demo.Config{}, unwanted("pods", 0, "at least 1")
 	case c.Nodes == 0:
 		return demo.Config{}, unwanted("nodes", 0, "at least 1")
-	case c.Cores == 0:
-		return demo.Config{}, unwanted("cores", 0, "at least 1")
 	case c.TimeScale == 0:
 		return demo.Config{}, unwanted("time-scale", 0, "above 0")
 	case c.CPUSeconds == 0:
@@ -139,7 +136,7 @@ func flagged(err error) error {
 
 // flagOf are the flags of the configuration's fields.
 var flagOf = map[string]string{
-	"Nodes": "nodes", "Cores": "cores", "TimeScale": "time-scale", "Profiles": "profiles",
+	"Nodes": "nodes", "TimeScale": "time-scale", "Profiles": "profiles",
 	"Pods": "pods", "CPUSeconds": "cpu-seconds",
 }
 

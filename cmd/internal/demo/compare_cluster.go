@@ -16,7 +16,7 @@ import (
 
 // cluster compares on the kubeconfig's.
 func (f *compareFlags) cluster(ctx context.Context, c compare.Config, stderr io.Writer) (schedulers.Report, error) {
-	at, err := podforward.Cluster(f.kubeconfig, f.context)
+	at, err := podforward.Cluster(f.kubeconfig, "")
 	if err != nil {
 		return schedulers.Report{}, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}

@@ -44,8 +44,8 @@ type compareFlags struct {
 	out    string
 	output string
 
-	kubeconfig, context, image string
-	replace                    bool
+	kubeconfig, image string
+	replace           bool
 }
 
 // NewCommand returns the command compare.
@@ -78,7 +78,6 @@ func (f *compareFlags) bind(set *pflag.FlagSet) {
 	set.Float64Var(&c.MostLate, "most-late", d.MostLate, "share of the requests that may be sent more than 10 ms after they were due; a run with more is void")
 	set.StringVar(&f.out, "out", "", "directory for the report: report.md with its picture, runs.json and tables as CSV; empty for none")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "compare on this kubeconfig's cluster; empty for slices of this machine")
-	set.StringVar(&f.context, "context", "", "the kubeconfig's context, if not its current one")
 	set.StringVar(&f.image, "image", "", "image of the program spazio-testapp, which --kubeconfig needs; empty without it")
 	set.BoolVar(&f.replace, "replace", false, "remove first what an earlier comparison has left in the cluster (with --kubeconfig)")
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
@@ -112,7 +111,7 @@ func (f *compareFlags) where(set *pflag.FlagSet) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"image", "context", "replace"} {
+	for _, name := range []string{"image", "replace"} {
 		if set.Changed(name) {
 			return fmt.Errorf("--%s means nothing without --kubeconfig", name)
 		}

@@ -98,11 +98,11 @@ func TestColumns(t *testing.T) {
 		`"main"`, clean(t, hostile[3]), `"250m"`, `"123456789m"`).Replace(webProfile))
 	why := serveOn(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, strings.Join(hostile, " ")) }))
 	for name, args := range map[string][]string{
-		"top":             {"top", "--scheduler", answering(t, largeFleet())},
-		"top --energy":    {"top", "--energy", "--scheduler", answering(t, largeFleet())},
-		"explain":         {"explain", "shop/cart", "--scheduler", answering(t, explained())},
-		"model":           {"model", "--aggregator", aggregator(t, local(hostile[0], strings.Repeat("schema;", 35), 0, 2))},
-		"why":             {"why", "--agent", why},
+		"top":             {"top", "--url", answering(t, largeFleet())},
+		"top --energy":    {"top", "--energy", "--url", answering(t, largeFleet())},
+		"explain":         {"explain", "shop/cart", "--url", answering(t, explained())},
+		"model":           {"model", "--url", aggregator(t, local(hostile[0], strings.Repeat("schema;", 35), 0, 2))},
+		"why":             {"why", "--url", why},
 		"slots":           {"slots", "bed", "--kubeconfig", testbed},
 		"profile list":    {"profile", "list", "--kubeconfig", profiles},
 		"profile calls":   {"profile", "list", "--connections", "--kubeconfig", profiles},
@@ -176,9 +176,9 @@ func TestLongNames(t *testing.T) {
 		e.Nodes = append(e.Nodes, plugin.NodeVerdict{NodeState: n, Takes: map[string]float64{"cpu": 1}})
 	}
 	for name, args := range map[string][]string{
-		"top":          {"top", "--scheduler", answering(t, s)},
-		"top --energy": {"top", "--energy", "--scheduler", answering(t, s)},
-		"explain":      {"explain", "shop/cart", "--scheduler", answering(t, e)},
+		"top":          {"top", "--url", answering(t, s)},
+		"top --energy": {"top", "--energy", "--url", answering(t, s)},
+		"explain":      {"explain", "shop/cart", "--url", answering(t, e)},
 	} {
 		code, out, errs := run(t.Context(), args...)
 		if code != 0 {

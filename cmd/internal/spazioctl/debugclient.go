@@ -45,22 +45,21 @@ func (c *debugClient) explain(err error) error {
 // advice is what to do about an error, empty if the program itself has answered.
 func (c *debugClient) advice(err error) string {
 	status := (*podforward.StatusError)(nil)
-	program := c.source.program
 	switch {
 	case errors.As(err, &status), errors.Is(err, context.Canceled):
 		return ""
 	case c.guessed && os.Getenv("KUBECONFIG") != "":
-		return fmt.Sprintf("KUBECONFIG=%s leads to no cluster: correct it, or give --kubeconfig, or --%s URL", os.Getenv("KUBECONFIG"), program)
+		return fmt.Sprintf("KUBECONFIG=%s leads to no cluster: correct it, or give --kubeconfig or --url", os.Getenv("KUBECONFIG"))
 	case c.guessed:
-		return fmt.Sprintf("no kubeconfig leads to a cluster: give --kubeconfig or set KUBECONFIG as for kubectl, or give --%s URL", program)
+		return "no kubeconfig leads to a cluster: give --kubeconfig or set KUBECONFIG as for kubectl, or give --url"
 	case c.Target == nil:
-		return fmt.Sprintf("check that it runs and that this is its debug address; without --%s the cluster of kubectl's context is asked", program)
+		return "check that it runs and that this is its debug address; without --url the cluster of kubectl's context is asked"
 	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("asking the %s needs the right to create pods/portforward in namespace %s, and to read leases or pods there", program, c.source.namespace)
+		return fmt.Sprintf("asking the %s needs the right to create pods/portforward in namespace %s, and to read leases or pods there", c.source.program, c.source.namespace)
 	case apierrors.IsUnauthorized(err):
 		return "the kubeconfig's credentials are refused: does kubectl work with it?"
 	case apierrors.IsNotFound(err), errors.Is(err, podforward.ErrNoLeader), errors.Is(err, podforward.ErrNoPod):
-		return fmt.Sprintf("spazio check shows whether Spazio runs there; --context names another cluster, --%s-namespace another namespace", program)
+		return "spazio check shows whether Spazio runs there; --context names another cluster, --spazio-namespace another namespace"
 	}
 	return "does kubectl reach that cluster? --context names another"
 }

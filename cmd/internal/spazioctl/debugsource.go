@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -34,15 +33,14 @@ type debugSource struct {
 // debugPorts are the ports of the programs' debug addresses, as the chart sets them.
 var debugPorts = map[string]int{"scheduler": 9694, "aggregator": 9693, "agent": 9691}
 
-// bind adds the fields to flags: --PROGRAM is the URL. The port is that of the
-// debug address, here and in the pod.
+// bind adds the fields to flags. The port is that of the debug address, here and in the pod.
 func (s *debugSource) bind(f *pflag.FlagSet, program, namespace string) {
 	s.program, s.port = program, debugPorts[program]
-	f.StringVar(&s.URL, program, "", "URL of the "+program+"'s debug address, such as "+loopback(s.port)+", instead of a pod; the default only if no kubeconfig leads to a cluster")
+	f.StringVar(&s.URL, "url", "", "URL of the "+program+"'s debug address, such as "+loopback(s.port)+", instead of a pod; the default only if no kubeconfig leads to a cluster")
 	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's), which forwards to the pod; that needs the right to create pods/portforward")
 	f.StringVar(&s.Context, "context", "", "the kubeconfig's context, if not its current one")
 	f.DurationVar(&s.Timeout, "timeout", 5*time.Second, "time that an answer may take")
-	f.StringVar(&s.namespace, program+"-namespace", namespace, "namespace of the "+program+"'s pod")
+	f.StringVar(&s.namespace, "spazio-namespace", namespace, "namespace of the "+program+"'s pod")
 }
 
 // loopback is the URL of a port of this machine.
@@ -60,7 +58,7 @@ func (s *debugSource) connect(find podforward.Finder) (*debugClient, error) {
 	case s.Timeout <= 0:
 		return nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	case s.URL != "" && named:
-		return nil, command.Usage(fmt.Errorf("--%s: %w", s.program, errBoth))
+		return nil, command.Usage(fmt.Errorf("--url: %w", errBoth))
 	case s.URL != "":
 		return s.direct(s.URL)
 	}
@@ -77,7 +75,7 @@ func (s *debugSource) connect(find podforward.Finder) (*debugClient, error) {
 	}
 	c, err := podforward.NewClient(podforward.Config{Cluster: target.Config, Namespace: s.namespace, Port: s.port, Find: find}, s.Timeout)
 	if bad := field.By(err, "podforward"); bad != nil {
-		return nil, command.Usage(fmt.Errorf("--%s-%s: %w", s.program, strings.ToLower(bad.Field), err))
+		return nil, command.Usage(fmt.Errorf("--spazio-namespace: %w", err))
 	}
 	if err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
@@ -88,7 +86,7 @@ func (s *debugSource) connect(find podforward.Finder) (*debugClient, error) {
 func (s *debugSource) direct(url string) (*debugClient, error) {
 	c, err := podforward.DirectClient(url, s.Timeout)
 	if err != nil {
-		return nil, command.Usage(fmt.Errorf("--%s: %w", s.program, err))
+		return nil, command.Usage(fmt.Errorf("--url: %w", err))
 	}
 	return &debugClient{Client: c, source: *s}, nil
 }

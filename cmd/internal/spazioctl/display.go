@@ -18,21 +18,21 @@ import (
 // display are the flags of commands that show something once, or again and again.
 type display struct {
 	output
-	watch    bool
-	interval time.Duration
+	// watch is the time between two, 0 to show it once.
+	watch time.Duration
 }
 
 func (d *display) flags(f *pflag.FlagSet) {
 	d.output.flags(f)
-	f.BoolVarP(&d.watch, "watch", "w", false, "show it again and again, on a terminal in its place, until Ctrl-C")
-	f.DurationVar(&d.interval, "interval", 2*time.Second, "time between two with --watch")
+	f.DurationVarP(&d.watch, "watch", "w", 0, "show it again and again, on a terminal in its place, until Ctrl-C: every two seconds, or as --watch=10s says; 0 shows it once")
+	f.Lookup("watch").NoOptDefVal = "2s"
 }
 
 var errPositive = errors.New("must be positive")
 
 func (d *display) validate() error {
-	if d.interval <= 0 {
-		return fmt.Errorf("--interval: %w", errPositive)
+	if d.watch < 0 {
+		return fmt.Errorf("--watch: %w", errPositive)
 	}
 	return d.output.validate()
 }
@@ -103,7 +103,7 @@ type shown[T any] struct {
 // run asks and shows, once or until ctx ends; what is watched on a terminal is drawn in its place.
 // While it watches, an error is shown and the question repeated: the program may be restarting.
 func (s shown[T]) run(ctx context.Context, d display, out, errs io.Writer) error {
-	if !d.watch {
+	if d.watch == 0 {
 		answer, err := s.ask(ctx)
 		if err != nil {
 			return err
@@ -137,7 +137,7 @@ func (s shown[T]) run(ctx context.Context, d display, out, errs io.Writer) error
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(d.interval):
+		case <-time.After(d.watch):
 		}
 	}
 }
@@ -154,9 +154,9 @@ func (v sight) lines(d display, width int) []string {
 
 func (s shown[T]) print(out io.Writer, d display, answer T) error {
 	if d.format == "json" {
-		return encode(out, answer, d.watch)
+		return encode(out, answer, d.watch > 0)
 	}
-	if d.watch {
+	if d.watch > 0 {
 		fmt.Fprintln(out) // apart from the one before it
 	}
 	return s.sight(answer).write(out, d.width())

@@ -63,7 +63,7 @@ func local(name, schema string, axis int, sigma float64) agent.Local {
 
 func TestModelTable(t *testing.T) {
 	url := aggregator(t, local("a", "v2;cpu=half-runnable;memory=available", 0, 2), local("b", "v2;cpu=half-runnable;memory=available", 1, 1))
-	code, got, stderr := run(t.Context(), "model", "--aggregator", url)
+	code, got, stderr := run(t.Context(), "model", "--url", url)
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d, stderr %q", code, stderr)
 	}
@@ -84,7 +84,7 @@ COMPONENT   SIGMA     RMS  ENERGY   SHARE  DIRECTION
 
 func TestModelJSON(t *testing.T) {
 	url := aggregator(t, local("a", "cpu,memory", 0, 2), local("b", "something else", 1, 1))
-	code, got, stderr := run(t.Context(), "model", "--aggregator", url, "--output", "json")
+	code, got, stderr := run(t.Context(), "model", "--url", url, "--output", "json")
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d, stderr %q", code, stderr)
 	}
@@ -99,10 +99,10 @@ func TestModelJSON(t *testing.T) {
 
 func TestNoModelYet(t *testing.T) {
 	url := aggregator(t)
-	if code, got, _ := run(t.Context(), "model", "--aggregator", url); code != 0 || got != "The aggregator has no model yet.\n" {
+	if code, got, _ := run(t.Context(), "model", "--url", url); code != 0 || got != "The aggregator has no model yet.\n" {
 		t.Errorf("exit code %d, %q", code, got)
 	}
-	if code, got, _ := run(t.Context(), "model", "--aggregator", url, "-o", "json"); code != 0 || strings.Join(strings.Fields(got), "") != `{"models":[]}` {
+	if code, got, _ := run(t.Context(), "model", "--url", url, "-o", "json"); code != 0 || strings.Join(strings.Fields(got), "") != `{"models":[]}` {
 		t.Errorf("exit code %d, %q", code, got)
 	}
 }
@@ -114,7 +114,7 @@ func TestModelWatch(t *testing.T) {
 	out := lines{got: make(chan string), done: ctx.Done()}
 	code := make(chan int, 1)
 	go func() {
-		code <- spazioctl.Main(ctx, []string{"model", "--aggregator", url, "--watch", "-o", "json", "--interval", "1ms"}, out, out)
+		code <- spazioctl.Main(ctx, []string{"model", "--url", url, "--watch=1ms", "-o", "json"}, out, out)
 	}()
 	for range 3 {
 		var got modelserver.Status
@@ -132,10 +132,10 @@ func TestModelFailures(t *testing.T) {
 		code int
 		line string
 	}{
-		{[]string{"--aggregator", "http://" + transporttest.Address(t)}, 1, "connection refused"},
-		{[]string{"--aggregator", "elsewhere:9692"}, 2, "want an http or https URL"},
+		{[]string{"--url", "http://" + transporttest.Address(t)}, 1, "connection refused"},
+		{[]string{"--url", "elsewhere:9692"}, 2, "want an http or https URL"},
 		{[]string{"--output", "yaml"}, 2, "neither table nor json"},
-		{[]string{"--interval", "0s"}, 2, "--interval"},
+		{[]string{"--watch=-1s"}, 2, "--watch"},
 		{[]string{"--timeout", "-1s"}, 2, "--timeout"},
 		{[]string{"word"}, 2, "unknown command"},
 	} {

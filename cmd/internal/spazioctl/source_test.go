@@ -84,13 +84,13 @@ func TestErrorsNameTheCluster(t *testing.T) {
 		wantText            []string
 	}{
 		"no permission":     {transporttest.Kubeconfig(t, serveOn(t, mux), ""), "top", command.ExitFailure, []string{`context "c" (http://`, "no leases for you", "create pods/portforward in namespace spazio-system"}},
-		"nothing installed": {transporttest.Kubeconfig(t, serveOn(t, http.NewServeMux()), ""), "web", command.ExitFailure, []string{`context "c"`, "spazio check", "--scheduler-namespace"}},
+		"nothing installed": {transporttest.Kubeconfig(t, serveOn(t, http.NewServeMux()), ""), "web", command.ExitFailure, []string{`context "c"`, "spazio check", "--spazio-namespace"}},
 		"no API server":     {transporttest.Unreachable(t), "explain cart", command.ExitFailure, []string{`context "c" (http://127.0.0.1:1)`, "refused", "--context"}},
 		"no kubeconfig":     {none, "model", command.ExitFailure, []string{"127.0.0.1:1", "refused", "KUBECONFIG=" + none}},
 		"none for a node":   {none, "why worker-1", command.ExitUsage, []string{"--kubeconfig"}},
 		"this machine":      {transporttest.Unreachable(t), "why", command.ExitFailure, []string{"127.0.0.1:1", "refused"}},
-		"both":              {none, "top --scheduler=http://127.0.0.1:1 --context=c", command.ExitUsage, []string{"--scheduler", "--context"}},
-		"two targets":       {none, "why worker-1 --agent=http://127.0.0.1:1", command.ExitUsage, []string{"--agent", "NODE"}},
+		"both":              {none, "top --url=http://127.0.0.1:1 --context=c", command.ExitUsage, []string{"--url", "--context"}},
+		"two targets":       {none, "why worker-1 --url=http://127.0.0.1:1", command.ExitUsage, []string{"--url", "NODE"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", test.kubeconfig)

@@ -149,7 +149,7 @@ worker-10      -    0.5       0.0   0.5    21s  no room   memory    -           
 `},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			code, out, errs := run(t.Context(), append(test.args, "--scheduler", url)...)
+			code, out, errs := run(t.Context(), append(test.args, "--url", url)...)
 			if code != command.ExitOK || errs != "" {
 				t.Fatalf("got exit code %d, stderr %q", code, errs)
 			}
@@ -170,7 +170,7 @@ func TestTopShowsRooms(t *testing.T) {
 			t.Error(err)
 		}
 	}))
-	code, out, errs := run(t.Context(), "top", "--scheduler", url)
+	code, out, errs := run(t.Context(), "top", "--url", url)
 	want := `3 nodes; 3 pods waiting, 2 in flight (1 assumed, 1 bound), 42 counted
 NODE       SIGNAL     AGE  AVAIL  INFLIGHT  FREE  SLOTS  CORES   GIB  PODS    K  SHORTEST  VERDICT   DOUBTS
 worker-1   fresh    300ms    7.2       2.0   5.2      5    1.2  12.5    12  3.0  cpu       admitted
@@ -206,7 +206,7 @@ func answering(t *testing.T, with any) string {
 
 func TestTopShowsEnergy(t *testing.T) {
 	url := answering(t, powered())
-	code, out, errs := run(t.Context(), "top", "--energy", "--scheduler", url)
+	code, out, errs := run(t.Context(), "top", "--energy", "--url", url)
 	if code != command.ExitOK || errs != "" {
 		t.Fatalf("got exit code %d, stderr %q", code, errs)
 	}
@@ -223,7 +223,7 @@ func TestTopShowsEnergy(t *testing.T) {
 			t.Errorf("wider than 120 columns: %s", line)
 		}
 	}
-	_, out, _ = run(t.Context(), "top", "--energy", "--node=10$", "-o", "json", "--scheduler", url)
+	_, out, _ = run(t.Context(), "top", "--energy", "--node=10$", "-o", "json", "--url", url)
 	var got plugin.Status
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestTopShowsEnergy(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if code, out, _ := run(t.Context(), "top", "--energy", "--scheduler", answering(t, status())); code != command.ExitOK || !strings.HasPrefix(out, "no node tells its power\n") {
+	if code, out, _ := run(t.Context(), "top", "--energy", "--url", answering(t, status())); code != command.ExitOK || !strings.HasPrefix(out, "no node tells its power\n") {
 		t.Errorf("exit code %d without energy:\n%s", code, out)
 	}
 }
@@ -242,7 +242,7 @@ func TestExplainsEnergy(t *testing.T) {
 	e := explanation()
 	e.Nodes[2].Energy = powered().Nodes[0].Energy
 	e.Energy = &powered().Energy.Workloads[0]
-	code, out, errs := run(t.Context(), "explain", "shop/cart", "--wide", "--scheduler", answering(t, e))
+	code, out, errs := run(t.Context(), "explain", "shop/cart", "--wide", "--url", answering(t, e))
 	for _, part := range []string{
 		"a pod of its workload shop/Deployment/cart takes 0.52 cores and 6.25 ± 0.5 W, by 3 of them; they took 123456 J since the scheduler started\n",
 		"\nworker-1   81.2  1.5  120.0  40.0    10.0   4.1       0.5  2.00  measured\n",
@@ -255,7 +255,7 @@ func TestExplainsEnergy(t *testing.T) {
 
 func TestExplainsTheWorkload(t *testing.T) {
 	url := serveOn(t, debug(t, ""))
-	code, out, errs := run(t.Context(), "explain", "shop/known", "--wide", "--scheduler", url)
+	code, out, errs := run(t.Context(), "explain", "shop/known", "--wide", "--url", url)
 	for _, part := range []string{
 		"its workload shop/Deployment/cart takes 0.25 ± 0.05 cores (confidence 0.94) and 3 ± 0.5 GiB (1)",
 		"admitted (no memory)", "no room (admitted)", "admitted              -", "memory 3, cpu 0.5",
@@ -268,7 +268,7 @@ func TestExplainsTheWorkload(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	url := serveOn(t, debug(t, ""))
-	code, out, errs := run(t.Context(), "explain", "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f", "-o", "json", "--node=worker-1$", "--scheduler", url)
+	code, out, errs := run(t.Context(), "explain", "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f", "-o", "json", "--node=worker-1$", "--url", url)
 	var got plugin.Explanation
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.ExitOK {
 		t.Fatalf("%d %v %s", code, err, errs)
@@ -312,7 +312,7 @@ func TestWatch(t *testing.T) {
 	var errs bytes.Buffer
 	code := make(chan int, 1)
 	go func() {
-		code <- spazioctl.Main(ctx, []string{"top", "-w", "-o", "json", "--interval=1ms", "--scheduler", url}, out, &errs)
+		code <- spazioctl.Main(ctx, []string{"top", "--watch=1ms", "-o", "json", "--url", url}, out, &errs)
 	}()
 	for range 2 {
 		line := <-out.got
@@ -386,22 +386,22 @@ func TestThroughTheAPIServer(t *testing.T) {
 	led(t, mux, "closed", func() string { return "scheduler-c" })
 	led(t, mux, "forbidden", func() string { return "others" })
 	where := []string{"--kubeconfig", transporttest.Kubeconfig(t, serveOn(t, mux), "shop")}
-	system, agents := "--scheduler-namespace=system", "--agent-namespace=agents"
+	system, agents := "--spazio-namespace=system", "--spazio-namespace=agents"
 	for name, test := range map[string]struct {
 		args []string
 		want string
 	}{
 		"the leader":         {[]string{"top", system}, "worker-10"},
 		"a pod":              {[]string{"explain", "shop/cart", system}, "waiting"},
-		"no lease":           {[]string{"top", "--scheduler-namespace=other"}, "find the leader"},
+		"no lease":           {[]string{"top", "--spazio-namespace=other"}, "find the leader"},
 		"no such pod":        {[]string{"explain", "shop/other", system}, "404"},
-		"no such port":       {[]string{"top", "--scheduler-namespace=closed"}, "ask port 9694 in namespace closed"},
-		"no permission":      {[]string{"top", "--scheduler-namespace=forbidden"}, "forward port 9694 of pod others"},
+		"no such port":       {[]string{"top", "--spazio-namespace=closed"}, "ask port 9694 in namespace closed"},
+		"no permission":      {[]string{"top", "--spazio-namespace=forbidden"}, "forward port 9694 of pod others"},
 		"an agent":           {[]string{"why", "worker-1", agents}, "has room for 7.2 pods text"},
 		"in JSON":            {[]string{"why", "worker-1", agents, "-o", "json"}, "has room for 7.2 pods json"},
 		"no agent":           {[]string{"why", "worker-2", agents}, "no pod runs there"},
-		"a ready aggregator": {[]string{"model", "--aggregator-namespace=system"}, "schema cpu,memory"},
-		"no aggregator":      {[]string{"model", "--aggregator-namespace=agents"}, "no pod runs there"},
+		"a ready aggregator": {[]string{"model", "--spazio-namespace=system"}, "schema cpu,memory"},
+		"no aggregator":      {[]string{"model", "--spazio-namespace=agents"}, "no pod runs there"},
 		"no node":            {[]string{"why", agents}, "NODE is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -452,14 +452,14 @@ func TestRefusals(t *testing.T) {
 		"expression":  {[]string{"top", "--node=("}, command.ExitUsage, "--node"},
 		"format":      {[]string{"top", "-o", "xml"}, command.ExitUsage, "--output"},
 		"limit":       {[]string{"explain", "x", "--limit=-1"}, command.ExitUsage, "--limit"},
-		"interval":    {[]string{"top", "--interval=0"}, command.ExitUsage, "--interval"},
+		"interval":    {[]string{"top", "--watch=-1s"}, command.ExitUsage, "--watch"},
 		"timeout":     {[]string{"top", "--timeout=0"}, command.ExitUsage, "--timeout"},
-		"URL":         {[]string{"top", "--scheduler=127.0.0.1:1"}, command.ExitUsage, "--scheduler"},
+		"URL":         {[]string{"top", "--url=127.0.0.1:1"}, command.ExitUsage, "--url"},
 		"kubeconfig":  {[]string{"top", "--kubeconfig=/nowhere/x"}, command.ExitUsage, "--kubeconfig"},
 		"arguments":   {[]string{"top", "x"}, command.ExitUsage, "unknown command"},
 		"no pod":      {[]string{"explain"}, command.ExitUsage, "accepts 1 arg"},
-		"unknown pod": {[]string{"explain", "x", "--scheduler", url}, command.ExitFailure, "no such pod"},
-		"nobody":      {[]string{"top", "--scheduler=http://127.0.0.1:1"}, command.ExitFailure, "refused"},
+		"unknown pod": {[]string{"explain", "x", "--url", url}, command.ExitFailure, "no such pod"},
+		"nobody":      {[]string{"top", "--url=http://127.0.0.1:1"}, command.ExitFailure, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := run(t.Context(), test.args...)

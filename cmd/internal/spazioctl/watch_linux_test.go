@@ -62,7 +62,7 @@ func TestWatchDrawsInPlace(t *testing.T) {
 	program, person := pseudoTerminal(t, 100, 12)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	args := []string{"top", "--watch", "--interval=10ms", "--timeout=1m", "--sort=name", "--scheduler", serveOn(t, scheduler)}
+	args := []string{"top", "--watch=10ms", "--timeout=1m", "--sort=name", "--url", serveOn(t, scheduler)}
 	code := make(chan int, 1)
 	go func() { code <- spazioctl.Main(ctx, args, program, program) }()
 

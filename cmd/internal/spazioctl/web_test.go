@@ -132,10 +132,10 @@ func TestWebRefuses(t *testing.T) {
 		code     int
 		wantText string
 	}{
-		"beyond loopback": {[]string{"--scheduler", url, "--listen=0.0.0.0:0"}, command.ExitUsage, "--listen"},
-		"a busy port":     {[]string{"--scheduler", url, "--listen=" + busy}, command.ExitFailure, "--listen"},
-		"an older one":    {[]string{"--scheduler", older}, command.ExitFailure, "older version"},
-		"no listener":     {[]string{"--scheduler=http://127.0.0.1:1"}, command.ExitFailure, "ask 127.0.0.1:1"},
+		"beyond loopback": {[]string{"--url", url, "--listen=0.0.0.0:0"}, command.ExitUsage, "--listen"},
+		"a busy port":     {[]string{"--url", url, "--listen=" + busy}, command.ExitFailure, "--listen"},
+		"an older one":    {[]string{"--url", older}, command.ExitFailure, "older version"},
+		"no listener":     {[]string{"--url=http://127.0.0.1:1"}, command.ExitFailure, "ask 127.0.0.1:1"},
 		"an argument":     {[]string{"x"}, command.ExitUsage, "unknown command"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func newWhyCommand() *cobra.Command {
 		Use:   "why [NODE]",
 		Short: "Show why a node reports the room that it reports",
 		Long: "spazio why shows the reasons of an agent's last report. With NODE it asks that node's agent\n" +
-			"through the API server, without NODE the agent at --agent, by default this machine's.",
+			"through the API server, without NODE the agent at --url, by default this machine's.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args) },
 	}
@@ -54,7 +54,7 @@ func (o *whyOptions) run(ctx context.Context, out io.Writer, nodes []string) err
 	case len(nodes) == 0 && named:
 		return command.Usage(errNoNode)
 	case len(nodes) == 1 && o.source.URL != "":
-		return command.Usage(fmt.Errorf("--agent: %w", errTwoWays))
+		return command.Usage(fmt.Errorf("--url: %w", errTwoWays))
 	case len(nodes) == 0 && o.source.URL == "":
 		o.source.URL = loopback(o.source.port)
 	}

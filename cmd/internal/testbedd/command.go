@@ -18,7 +18,7 @@ var Main = command.Program(NewCommand)
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {
-	config := service.Config{MetricsListen: "127.0.0.1:9704", External: service.External{Listen: "127.0.0.1:9695", DefaultNamespace: "default"}}
+	config := service.Config{MetricsListen: "127.0.0.1:9704", External: service.External{Listen: "127.0.0.1:9695"}}
 	var log command.Log
 	c := &cobra.Command{
 		Use:   "spazio-testbed",
@@ -33,6 +33,7 @@ func NewCommand() *cobra.Command {
 			}
 			klog.SetSlogLogger(config.Logger)
 			ctrllog.SetLogger(logr.FromSlogHandler(config.Logger.Handler()))
+			config.External.SeedPaths = config.External.DefaultNamespace != ""
 			config.External.Default = !c.Flags().Changed("listen")
 			if err := config.Validate(); err != nil {
 				return command.Usage(err)
@@ -54,8 +55,7 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.Rooms.TokenFile, "token-file", "", "file with the service account token that the scheduler of --signal asks for; needs TLS")
 	flags.StringVar(&config.External.Listen, "listen", config.External.Listen, "host:port of the external scheduler's interface, beyond loopback by --tls-dir; empty for none")
 	flags.BoolVar(&config.External.UI, "ui", false, "serve pages for people at /ui/ of --listen")
-	flags.BoolVar(&config.External.SeedPaths, "seed-paths", false, "serve the thesis's paths, too: /external/testbeds, /scheduler and so on, in --default-namespace")
-	flags.StringVar(&config.External.DefaultNamespace, "default-namespace", config.External.DefaultNamespace, "namespace of the objects that --seed-paths is about")
+	flags.StringVar(&config.External.DefaultNamespace, "seed-paths", "", "serve the thesis's paths, too, for the objects of this namespace: /external/testbeds, /scheduler and so on; empty for not")
 	shared.TLSClient(flags, &config.Transport)
 	flags.StringVar(&config.MetricsListen, "metrics-listen", config.MetricsListen, "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9704; empty for none")
 	command.LogFlags(flags, &log)

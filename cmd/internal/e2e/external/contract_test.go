@@ -29,7 +29,7 @@ func TestExternalContract(t *testing.T) {
 	program := &cluster.Command{Role: "testbed", Args: []string{
 		"--kubeconfig=" + r.program, "--leader-elect", "--lease-namespace=" + system, "--metrics-listen=",
 		"--listen=" + address, "--tls-dir=" + filepath.Dir(own.CertFile),
-		"--seed-paths", "--default-namespace=" + r.namespace, "--ui",
+		"--seed-paths=" + r.namespace, "--ui",
 	}}
 	program.Start(t)
 	good := r.token(driver, "")

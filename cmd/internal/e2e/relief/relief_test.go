@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	evicted     = `"msg":"Evicted pod","node":`
-	wouldEvict  = `"msg":"Would evict pod"`
-	notRelieved = `"msg":"Overcommitted node not relieved"`
-	notEvicted  = `"msg":"Pod not evicted"`
+	evicted     = `msg="Evicted pod" node=`
+	wouldEvict  = `msg="Would evict pod"`
+	notRelieved = `msg="Overcommitted node not relieved"`
+	notEvicted  = `msg="Pod not evicted"`
 )
 
 // settle is how long a test looks whether something happens that should not: several times what it
@@ -125,7 +125,7 @@ func TestDryRun(t *testing.T) {
 	before := r.pods(t, t.Context())
 	r.deschedule(t, r.kubeconfig, sustained, true)
 	r.heat(t, r.nodes[0], 1)
-	r.waitLog(t, 0, wouldEvict, `"node":"`+r.nodes[0].Name()+`"`, `"target":"`+r.nodes[1].Name()+`"`, `"room":-1`)
+	r.waitLog(t, 0, wouldEvict, "node="+r.nodes[0].Name(), "target="+r.nodes[1].Name(), "room=-1")
 	time.Sleep(settle)
 	if n := r.logged(wouldEvict); n != 1 {
 		t.Errorf("logged %d times", n)
@@ -204,7 +204,7 @@ func TestRestart(t *testing.T) {
 	stop()
 	r.heat(t, r.nodes[1], 1)
 	r.deschedule(t, r.kubeconfig, 4*sustained, false)
-	r.waitLog(t, 0, notRelieved, `"node":"`+r.nodes[1].Name()+`"`, "no target")
+	r.waitLog(t, 0, notRelieved, "node="+r.nodes[1].Name(), "no target")
 	time.Sleep(settle)
 	if n := r.logged(evicted); n != 1 {
 		t.Errorf("%d pods were evicted for one place", n)

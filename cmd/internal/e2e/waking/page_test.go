@@ -103,7 +103,7 @@ func TestPage(t *testing.T) {
 	// The commands in a terminal show the same.
 	for _, format := range []string{"table", "json"} {
 		var out, errs bytes.Buffer
-		if code := spazioctl.Main(t.Context(), []string{"explain", late.Name, "--scheduler", scheduler, "-o", format}, &out, &errs); code != 0 {
+		if code := spazioctl.Main(t.Context(), []string{"explain", late.Name, "--url", scheduler, "-o", format}, &out, &errs); code != 0 {
 			t.Fatalf("exit code %d: %s", code, errs.String())
 		}
 		if format == "json" {
