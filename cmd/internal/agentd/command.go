@@ -96,7 +96,8 @@ first three at --metrics-listen.`,
 func (o *options) bindPeers(f *pflag.FlagSet) {
 	f.StringVar(&o.node.Name, "node-name", "", "name of this node in Kubernetes (default the host's name)")
 	f.StringSliceVar(&o.node.Schedulers, "schedulers", nil, "signal server of each scheduler, comma-separated: host:port or dns:///host:port; empty for none")
-	f.StringVar(&o.tokens, "token-dir", "", "directory of the service account tokens that are shown: scheduler, aggregator and profiler, each a file with a token of the receivers' audience; needs TLS; empty for none")
+	f.StringVar(&o.tokens, "token-dir", "", "directory of the service account tokens that are shown: scheduler, aggregator and profiler, "+
+		"each a file with a token of the receivers' audience; needs TLS; empty for none")
 	f.StringVar(&o.node.Aggregator, "aggregator", "", "host:port of the aggregator; empty for none")
 	f.StringSliceVar(&o.node.Profilers, "profiler", nil, "host:port of each profiler replica, comma-separated, that receives what pods take; needs --usage on")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:9691", "host:port of /debug/why, /metrics, /healthz and /readyz, on loopback")

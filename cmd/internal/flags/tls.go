@@ -49,7 +49,8 @@ func (d *tlsDir) Set(dir string) error {
 
 // TLSClient binds c to the flags of a client.
 func TLSClient(flags *pflag.FlagSet, c *transport.Config) {
-	flags.Var(&tlsDir{config: c}, "tls-dir", "directory of ca.crt, the authorities that servers' certificates must come from, and of tls.crt and tls.key if this process presents a certificate; empty for plaintext")
+	flags.Var(&tlsDir{config: c}, "tls-dir", "directory of ca.crt, the authorities that servers' certificates must come from, "+
+		"and of tls.crt and tls.key if this process presents a certificate; empty for plaintext")
 	flags.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow plaintext beyond loopback")
 }
 
@@ -58,7 +59,8 @@ func TLSServer(flags *pflag.FlagSet, c *transport.Config) { TLSServerAs(flags, c
 
 // TLSServerAs is TLSServer with another name of the directory's flag, and more words about both.
 func TLSServerAs(flags *pflag.FlagSet, c *transport.Config, name, more string) {
-	flags.Var(&tlsDir{config: c, server: true}, name, "directory of tls.crt and tls.key, the certificate that clients see; of client-ca.crt, if theirs must come from its authorities; and of ca.crt, the authorities of other replicas; empty for plaintext"+more)
+	flags.Var(&tlsDir{config: c, server: true}, name, "directory of tls.crt and tls.key, the certificate that clients see; of client-ca.crt, "+
+		"if theirs must come from its authorities; and of ca.crt, the authorities of other replicas; empty for plaintext"+more)
 	flags.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow plaintext beyond loopback"+more)
 }
 

@@ -51,7 +51,7 @@ func forbidden(message string) *metav1.Status {
 
 const lease = "GET /apis/coordination.k8s.io/v1/namespaces/spazio-system/leases/spazio-scheduler"
 
-// A user without rights in spazio-system is told what else shows why the pod waits.
+// The error for a user without rights in spazio-system names what else shows why the pod waits.
 func TestExplainWithoutRights(t *testing.T) {
 	for name, spoil := range map[string]func(*http.ServeMux){
 		"may not see who leads": func(mux *http.ServeMux) { serve(t, mux, lease, http.StatusForbidden, forbidden("no leases for you")) },
