@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -129,33 +127,6 @@ func (c *Cluster) until(ctx context.Context, something func() (done bool, err er
 		case <-time.After(c.Pause):
 		}
 	}
-}
-
-// Inventory names all objects of all resources that can be listed, sorted, except
-// events, which a cluster makes by itself. A resource in two API groups is listed
-// in both.
-func (c *Cluster) Inventory(ctx context.Context) ([]ID, error) {
-	lists, err := c.client.Discovery().ServerPreferredResources()
-	if err != nil {
-		return nil, fmt.Errorf("deploy: what the cluster has: %w", err)
-	}
-	var found []ID
-	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get"}}, lists) {
-		group, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			return nil, fmt.Errorf("deploy: what the cluster has: %w", err)
-		}
-		for _, r := range list.APIResources {
-			if r.Name == "events" {
-				continue
-			}
-			if found, err = c.name(ctx, found, group.WithResource(r.Name), "", metav1.ListOptions{}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	slices.SortFunc(found, ID.compare)
-	return found, nil
 }
 
 // page is how many objects are asked for at once.

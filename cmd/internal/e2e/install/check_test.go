@@ -252,7 +252,7 @@ func kubelet(ctx context.Context, client kubernetes.Interface, node string, stat
 func TestProbe(t *testing.T) {
 	c, client := control(t)
 	node(t, client, "near", 0)
-	before := inventory(t, c)
+	before := inventory(t)
 	unplaced := corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no room"}}}
 	stuck := corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "probe", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}}
 	for _, tt := range []struct {
@@ -293,7 +293,7 @@ func TestProbe(t *testing.T) {
 			if (r.Status == check.OK) != well || !strings.Contains(r.Text, tt.wantText) {
 				t.Errorf("%+v, want %q", r, tt.wantText)
 			}
-			if more := difference(before, inventory(t, c)); len(more) > 0 {
+			if more := difference(before, inventory(t)); len(more) > 0 {
 				t.Errorf("got remaining %v", more)
 			}
 		})

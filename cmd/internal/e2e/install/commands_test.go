@@ -233,7 +233,7 @@ func TestSchedulerOfTheCluster(t *testing.T) {
 		}
 	}
 	write(`{"spazio-scheduler":"` + of("a") + `"}`)
-	before := inventory(t, c)
+	before := inventory(t)
 	for _, tt := range []struct {
 		server   string
 		args     []string
@@ -253,7 +253,7 @@ func TestSchedulerOfTheCluster(t *testing.T) {
 			t.Errorf("%s %q: exit code %d, want %d: %s%s", tt.server, tt.args, got.code, tt.code, got.stdout, got.errs)
 		}
 	}
-	if more := difference(before, inventory(t, c)); len(more) > 0 {
+	if more := difference(before, inventory(t)); len(more) > 0 {
 		t.Errorf("got changes %v", more)
 	}
 	write(`{"spazio-scheduler":"` + of("a") + `","spazio-scheduler-k8s1.35":"` + of("b") + `"}`)
@@ -307,7 +307,7 @@ func TestRefusedCommands(t *testing.T) {
 	c, _ := control(t)
 	defer remove(t, c)
 	_, kubeconfig := cluster.Connect(t)
-	before := inventory(t, c)
+	before := inventory(t)
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		t.Helper()
@@ -375,7 +375,7 @@ func TestRefusedCommands(t *testing.T) {
 			t.Errorf("exit code %d, %v: %+v", got.code, err, o)
 		}
 	})
-	if more := difference(before, inventory(t, c)); len(more) > 0 {
+	if more := difference(before, inventory(t)); len(more) > 0 {
 		t.Errorf("got changes %v", more)
 	}
 }
@@ -400,7 +400,7 @@ func TestCommandsAgain(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
 	_, kubeconfig := cluster.Connect(t)
-	before := inventory(t, c)
+	before := inventory(t)
 	install := []string{"install", "--registry=r.example", "--kubeconfig=" + kubeconfig}
 	uninstall := []string{"uninstall", "--kubeconfig=" + kubeconfig}
 	interrupt := func(args ...string) {
@@ -434,12 +434,12 @@ func TestCommandsAgain(t *testing.T) {
 	if _, err := client.AppsV1().Deployments(deploy.SystemNamespace).Patch(t.Context(), "spazio-aggregator", types.MergePatchType, scale, metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
 		t.Fatal(err)
 	}
-	there := inventory(t, c)
+	there := inventory(t)
 	got := ends(command.ExitFailure, `conflict with "somebody"`, append(install, "--tag=v2")...)
 	if !strings.Contains(got.errs, "nothing was changed; --force") || len(tagsOf(t, client)) != 1 || tagsOf(t, client)[0] != "dev" {
 		t.Errorf("got %s%s, image tags %v", got.stdout, got.errs, tagsOf(t, client))
 	}
-	if more := difference(there, inventory(t, c)); len(more) > 0 {
+	if more := difference(there, inventory(t)); len(more) > 0 {
 		t.Errorf("got changes %v", more)
 	}
 	ends(command.ExitOK, "Spazio runs.", append(install, "--tag=v2", "--force")...)
@@ -453,7 +453,7 @@ func TestCommandsAgain(t *testing.T) {
 	interrupt(uninstall...)
 	ends(command.ExitOK, "Its removal has begun.", append(uninstall, "--no-wait")...)
 	ends(command.ExitOK, "Nothing of Spazio is left.", uninstall...)
-	if more := difference(before, inventory(t, c)); len(more) > 0 {
+	if more := difference(before, inventory(t)); len(more) > 0 {
 		t.Errorf("got remaining %v", more)
 	}
 }

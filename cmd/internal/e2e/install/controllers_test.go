@@ -24,7 +24,6 @@ import (
 type controllers struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
-	cluster *deploy.Cluster
 }
 
 // control runs them until the test's end.
@@ -42,7 +41,7 @@ func control(t *testing.T) (*deploy.Cluster, kubernetes.Interface) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := controllers{client, untyped, installed}
+	c := controllers{client, untyped}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -122,7 +121,7 @@ func (c controllers) namespaces(ctx context.Context) {
 }
 
 func (c controllers) empty(ctx context.Context, namespace string) (left int, err error) {
-	all, err := c.cluster.Inventory(ctx)
+	all, err := allObjects(ctx, c.client.Discovery(), c.dynamic)
 	if err != nil {
 		return 0, err
 	}

@@ -48,7 +48,7 @@ func TestDocuments(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
 	defer unpods(t, client)
-	before := inventory(t, c)
+	before := inventory(t)
 	node(t, client, "near", 0)
 	shown := &programs{nodes: []plugin.NodeState{{Node: "near", Signal: "fresh"}}, notAfter: time.Now().Add(80 * 24 * time.Hour)}
 	front := newFront(t, cluster.Plane(t).RESTConfig(), shown)
@@ -81,7 +81,7 @@ func TestDocuments(t *testing.T) {
 	}
 	_ = client.CoreV1().Nodes().Delete(t.Context(), "near", metav1.DeleteOptions{})
 	_ = client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Delete(t.Context(), "near", metav1.DeleteOptions{})
-	if more := difference(before, inventory(t, c)); len(more) > 0 {
+	if more := difference(before, inventory(t)); len(more) > 0 {
 		t.Errorf("got remaining %v", more)
 	}
 }

@@ -13,6 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
@@ -39,16 +42,55 @@ var selfMade = []string{
 }
 
 // inventory returns the cluster's objects without those.
-func inventory(t *testing.T, c *deploy.Cluster) (all []deploy.ID) {
+func inventory(t *testing.T) (all []deploy.ID) {
 	t.Helper()
+	config := cluster.Plane(t).RESTConfig()
+	config.ContentType = ""
+	untyped, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, _ := cluster.Connect(t)
 	cluster.Eventually(t, "the cluster's objects can be listed", func() (bool, any) {
 		var err error
-		all, err = c.Inventory(t.Context())
+		all, err = allObjects(t.Context(), client.Discovery(), untyped)
 		return err == nil, err
 	})
 	return slices.DeleteFunc(all, func(id deploy.ID) bool {
 		return slices.ContainsFunc(selfMade, func(prefix string) bool { return strings.HasPrefix(id.String(), prefix) })
 	})
+}
+
+// allObjects names all objects of all resources that can be listed, sorted, except events, which a
+// cluster makes by itself. A resource in two API groups is listed in both.
+func allObjects(ctx context.Context, resources discovery.DiscoveryInterface, objects dynamic.Interface) (found []deploy.ID, err error) {
+	lists, err := resources.ServerPreferredResources()
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get"}}, lists) {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list.APIResources {
+			if r.Name == "events" {
+				continue
+			}
+			all, err := objects.Resource(group.WithResource(r.Name)).List(ctx, metav1.ListOptions{})
+			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			for _, o := range all.Items {
+				found = append(found, deploy.ID{Group: group.Group, Resource: r.Name, Namespace: o.GetNamespace(), Name: o.GetName()})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b deploy.ID) int { return strings.Compare(a.String(), b.String()) })
+	return found, nil
 }
 
 func withTimeout(t *testing.T) context.Context {
@@ -64,12 +106,12 @@ func TestLeavesNoTrace(t *testing.T) {
 	for _, components := range [][]string{nil, {"cgroup-v1"}, {"agent-kube"}, {"profiles-off", "cgroup-v1"}, {"testbed"}} {
 		t.Run(strings.Join(components, " "), func(t *testing.T) {
 			wanted := objects(t, deploy.Config{Components: components})
-			before := inventory(t, c)
+			before := inventory(t)
 			problems, err := c.Preflight(t.Context(), wanted)
 			if err != nil || len(problems) > 0 {
 				t.Fatalf("%v, %v", problems, err)
 			}
-			if after := inventory(t, c); !slices.Equal(after, before) {
+			if after := inventory(t); !slices.Equal(after, before) {
 				t.Errorf("reading the cluster changed it: %v", difference(before, after))
 			}
 			if err := c.Install(withTimeout(t), wanted, deploy.Options{}); err != nil {
@@ -79,13 +121,13 @@ func TestLeavesNoTrace(t *testing.T) {
 			if err != nil || len(installed) != len(wanted) {
 				t.Errorf("got %d installed objects, want %d: %v", len(installed), len(wanted), err)
 			}
-			if more := difference(before, inventory(t, c)); len(more) < len(wanted) {
+			if more := difference(before, inventory(t)); len(more) < len(wanted) {
 				t.Errorf("got %d more objects than before, want at least %d", len(more), len(wanted))
 			}
 			if err := c.Uninstall(withTimeout(t), deploy.Options{}); err != nil {
 				t.Fatal(err)
 			}
-			if more := difference(before, inventory(t, c)); len(more) > 0 {
+			if more := difference(before, inventory(t)); len(more) > 0 {
 				t.Errorf("got remaining %v", more)
 			}
 		})
@@ -118,7 +160,7 @@ func remove(t *testing.T, c *deploy.Cluster) {
 func TestInterrupted(t *testing.T) {
 	c, _ := control(t)
 	wanted := objects(t, deploy.Config{})
-	before := inventory(t, c)
+	before := inventory(t)
 	defer remove(t, c)
 	interrupted := func(what func(context.Context, deploy.Options) error, at int) error {
 		ctx, cancel := context.WithCancel(withTimeout(t))
@@ -146,7 +188,7 @@ func TestInterrupted(t *testing.T) {
 		if err := c.Uninstall(withTimeout(t), deploy.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if more := difference(before, inventory(t, c)); len(more) > 0 {
+		if more := difference(before, inventory(t)); len(more) > 0 {
 			t.Fatalf("got remaining %v", more)
 		}
 	}

@@ -84,7 +84,7 @@ func TestMissingRights(t *testing.T) {
 	admin, client := control(t)
 	defer remove(t, admin)
 	wanted := objects(t, deploy.Config{})
-	before := inventory(t, admin)
+	before := inventory(t)
 	for i, tt := range []struct {
 		group, resource, verb string
 		want                  []string
@@ -135,7 +135,7 @@ func TestMissingRights(t *testing.T) {
 			}
 		})
 	}
-	if more := difference(before, slices.DeleteFunc(inventory(t, admin), func(id deploy.ID) bool { return strings.HasPrefix(id.Name, "installer-") })); len(more) > 0 {
+	if more := difference(before, slices.DeleteFunc(inventory(t), func(id deploy.ID) bool { return strings.HasPrefix(id.Name, "installer-") })); len(more) > 0 {
 		t.Errorf("got changes %v", more)
 	}
 	c := grant(t, client, "installer", installer())
@@ -264,13 +264,13 @@ func TestUninstallRefuses(t *testing.T) {
 			if err := make.make(); err != nil {
 				t.Fatal(err)
 			}
-			before := inventory(t, c)
+			before := inventory(t)
 			err := c.Uninstall(withTimeout(t), deploy.Options{})
 			var used *deploy.InUseError
 			if !errors.As(err, &used) || !errors.Is(err, deploy.ErrInUse) || len(used.Users) != 1 || used.Users[0].String() != resource+" default/user" {
 				t.Errorf("%v", err)
 			}
-			if less := difference(before, inventory(t, c)); len(less) > 0 {
+			if less := difference(before, inventory(t)); len(less) > 0 {
 				t.Errorf("got changes %v", less)
 			}
 			if err := make.remove(); err != nil {
@@ -383,7 +383,7 @@ func TestCommands(t *testing.T) {
 		}
 		return stdout.String() + stderr.String()
 	}
-	before := inventory(t, c)
+	before := inventory(t)
 	type outcome struct {
 		OK       bool
 		DryRun   bool
@@ -404,7 +404,7 @@ func TestCommands(t *testing.T) {
 	if o := parse(run(command.ExitOK, "install", "--registry=r.example", "--dry-run", "-o=json")); !o.OK || !o.DryRun || len(o.Steps) == 0 {
 		t.Errorf("dry run: got %+v", o)
 	}
-	if more := difference(before, inventory(t, c)); len(more) > 0 {
+	if more := difference(before, inventory(t)); len(more) > 0 {
 		t.Errorf("a dry run changed %v", more)
 	}
 	if text := run(command.ExitOK, "install", "--registry=r.example"); !strings.Contains(text, "Spazio runs.") {

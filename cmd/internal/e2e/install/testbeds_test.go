@@ -19,7 +19,7 @@ import (
 func TestUninstallWithTestbeds(t *testing.T) {
 	c, client := control(t)
 	defer remove(t, c)
-	before := inventory(t, c)
+	before := inventory(t)
 	if err := c.Install(withTimeout(t), objects(t, deploy.Config{Components: []string{"testbed"}}), deploy.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestUninstallWithTestbeds(t *testing.T) {
 	if err := c.Uninstall(withTimeout(t), deploy.Options{Force: true}); err != nil {
 		t.Fatal(err)
 	}
-	if more := difference(before, inventory(t, c)); len(more) > 0 {
+	if more := difference(before, inventory(t)); len(more) > 0 {
 		t.Errorf("got remaining %v", more)
 	}
 }
