@@ -31,9 +31,6 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
-	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
-	"github.com/spazio-scheduler/spazio/plugin/silence"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -72,7 +69,7 @@ type HubOptions struct {
 	Buffer func(*v1.Pod) string
 	// Silences configures the events about silent nodes, except After, which is an argument of
 	// the plugin.
-	Silences silence.Config
+	Silences SilenceConfig
 }
 
 // Hub is what the profiles of a scheduler share: the signals, the ledger, the waiting pods and
@@ -111,7 +108,7 @@ type Hub struct {
 	workloads workloads
 	profiling profiling
 	// lives orders the pods if ShortestFirst is enabled.
-	lives lives.Lives
+	lives lives
 
 	// consumption holds what agents measured pods to take. labelled holds the workloads that a
 	// metric has series for; only gauge uses it.
@@ -461,7 +458,7 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 		h.refreshLocked(n)
 	}
 	n.mu.Unlock()
-	if h.tainted.set(n, podstate.Taints(object)) {
+	if h.tainted.set(n, taintsOf(object)) {
 		h.waiting.admit(n) // pods that a taint kept from it may go there now
 	}
 }

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,13 +9,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/placement"
-	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
 	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -103,10 +100,10 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	case refused == 0 && c.directory.knows(nodes):
 		h.waiting.await(pod.UID, a, c.directory.nowhere, false)
 		return nil, fwk.NewStatus(fwk.Skip)
-	case c.open == 0 && refused > 0 && podstate.IsPlain(pod):
+	case c.open == 0 && refused > 0 && isPlain(pod):
 		p.awaitPlain(pod, c)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(summary.Refusals))
-	case refused >= narrowFrom && c.open <= refused && podstate.IsPlain(pod):
+	case refused >= narrowFrom && c.open <= refused && isPlain(pod):
 		p.awaitPlain(pod, c)
 		return &fwk.PreFilterResult{NodeNames: c.names()}, nil
 	}
@@ -518,30 +515,4 @@ func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 		scores[i].Score = w.normalised[i]
 	}
 	return nil
-}
-
-// ShortestFirst is the name of a queue sort plugin in a KubeSchedulerConfiguration. It tries the
-// pods of the highest priority first and, of these, those of workloads whose pods live for less. All
-// profiles of a scheduler share one queue, so all of them have to enable the same queue sort plugin.
-const ShortestFirst = "ShortestFirst"
-
-var errNoArgs = errors.New("it takes no arguments")
-
-// NewShortestFirst makes the plugin ShortestFirst of one profile; it is a PluginFactory. The first
-// call begins to follow the pods' ends, through the handle's informers. The pods that nodes have
-// anyway do not count.
-func (h *Hub) NewShortestFirst(_ context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	if args != nil {
-		return nil, fmt.Errorf("plugin: %s: %w", ShortestFirst, errNoArgs)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p, err := h.lives.Plugin(lives.Config{
-		Name: ShortestFirst, Workload: h.workloads.identify, Now: h.clock,
-		Counts: func(pod *v1.Pod) bool { return !podstate.IsNodeOwned(pod) && !h.Placeholder(pod.UID) },
-	}, handle.SharedInformerFactory().Core().V1().Pods())
-	if err != nil {
-		return nil, fmt.Errorf("plugin: %s: follow pods: %w", ShortestFirst, err)
-	}
-	return p, nil
 }

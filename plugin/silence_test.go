@@ -1,4 +1,4 @@
-package silence_test
+package plugin
 
 import (
 	"fmt"
@@ -7,12 +7,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/spazio-scheduler/spazio/plugin/silence"
 )
 
 // fleet is a list of nodes with the times of their last reports.
-type fleet []silence.Node
+type fleet []silentNode
 
 // report makes some nodes report at a time.
 func (f fleet) report(at time.Duration, which ...int) {
@@ -22,8 +20,8 @@ func (f fleet) report(at time.Duration, which ...int) {
 }
 
 // at returns the fleet at a time: reports younger than 5 s are fresh.
-func (f fleet) at(now time.Duration) []silence.Node {
-	nodes := make([]silence.Node, len(f))
+func (f fleet) at(now time.Duration) []silentNode {
+	nodes := make([]silentNode, len(f))
 	for i, n := range f {
 		n.Fresh = n.Reported && now-n.Sampled < 5*time.Second
 		nodes[i] = n
@@ -39,7 +37,7 @@ func newFleet(n int) fleet {
 	return f
 }
 
-func format(events []silence.Event) (words []string) {
+func format(events []silenceEvent) (words []string) {
 	for _, e := range events {
 		word := "back"
 		if e.Lost {
@@ -51,9 +49,9 @@ func format(events []silence.Event) (words []string) {
 }
 
 // TestOneNode falls silent, reports again, and flaps.
-func TestOneNode(t *testing.T) {
+func TestSilenceOneNode(t *testing.T) {
 	f := newFleet(2)
-	p := silence.New(silence.Config{})
+	p := newSilencePlanner(SilenceConfig{})
 	f.report(0, 0)
 	var got []string
 	for now := time.Duration(0); now <= time.Hour; now += 5 * time.Second {
@@ -78,9 +76,9 @@ func TestOneNode(t *testing.T) {
 
 // A node that reports again before its event, or is lost again before ten minutes have passed, gets no
 // event.
-func TestNothingInVain(t *testing.T) {
+func TestSilenceNothingInVain(t *testing.T) {
 	f := newFleet(1)
-	p := silence.New(silence.Config{})
+	p := newSilencePlanner(SilenceConfig{})
 	f.report(0, 0)
 	step := func(now time.Duration) []string { return format(p.Step(now, f.at(now))) }
 	var got []string
@@ -96,9 +94,9 @@ func TestNothingInVain(t *testing.T) {
 }
 
 // A fleet that falls silent at once causes no flood, and each event has the number of silent nodes.
-func TestFleet(t *testing.T) {
+func TestSilenceFleet(t *testing.T) {
 	f := newFleet(5000)
-	p := silence.New(silence.Config{})
+	p := newSilencePlanner(SilenceConfig{})
 	for i := range f {
 		f.report(0, i)
 	}
@@ -128,9 +126,9 @@ func TestFleet(t *testing.T) {
 }
 
 // After a standstill of the process no node counts as silent.
-func TestStandStill(t *testing.T) {
+func TestSilenceStandStill(t *testing.T) {
 	f := newFleet(3)
-	p := silence.New(silence.Config{})
+	p := newSilencePlanner(SilenceConfig{})
 	f.report(0, 0, 1, 2)
 	p.Step(0, f.at(0))
 	wake := time.Hour
@@ -147,10 +145,10 @@ func TestStandStill(t *testing.T) {
 }
 
 // Of two processes with the same reports, one that was stopped reaches the same plan as the other.
-func TestTwoPlanTheSame(t *testing.T) {
+func TestSilenceTwoPlanTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	f := newFleet(40)
-	a, b := silence.New(silence.Config{}), silence.New(silence.Config{})
+	a, b := newSilencePlanner(SilenceConfig{}), newSilencePlanner(SilenceConfig{})
 	for now := time.Duration(0); now < 3*time.Hour; now += 5 * time.Second {
 		f.stir(r, now)
 		if diff := cmp.Diff(a.Step(now, f.at(now)), b.Step(now, f.at(now))); diff != "" {
@@ -170,11 +168,11 @@ func (f fleet) stir(r *rand.Rand, now time.Duration) {
 
 // For any reports: each node's events alternate between lost and back, at least ten minutes apart, lost
 // only after five minutes of silence, and all within the rate limit.
-func TestAlways(t *testing.T) {
+func TestSilenceAlways(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		f := newFleet(1 + r.IntN(60))
-		p := silence.New(silence.Config{})
+		p := newSilencePlanner(SilenceConfig{})
 		last, lost := map[string]time.Duration{}, map[string]bool{}
 		total := 0
 		for now := time.Duration(0); now < 2*time.Hour; now += time.Duration(1+r.IntN(20)) * time.Second {
@@ -203,9 +201,9 @@ func TestAlways(t *testing.T) {
 }
 
 // A deleted node is forgotten: a new node of its name starts afresh.
-func TestForgets(t *testing.T) {
+func TestSilenceForgets(t *testing.T) {
 	f := newFleet(1)
-	p := silence.New(silence.Config{After: time.Second, Gap: time.Hour})
+	p := newSilencePlanner(SilenceConfig{After: time.Second, Gap: time.Hour})
 	f.report(0, 0)
 	if got := p.Step(10*time.Second, f.at(10*time.Second)); len(got) != 1 {
 		t.Fatal(got)
@@ -214,7 +212,7 @@ func TestForgets(t *testing.T) {
 	if got := p.Step(12*time.Second, f.at(12*time.Second)); len(got) != 1 || !got[0].Lost {
 		t.Errorf("%+v", got)
 	}
-	q := silence.New(silence.Config{After: time.Second, Gap: time.Hour})
+	q := newSilencePlanner(SilenceConfig{After: time.Second, Gap: time.Hour})
 	never := newFleet(1)
 	if got := q.Step(time.Minute, never.at(time.Minute)); got != nil {
 		t.Errorf("node that never reported: got %+v", got)

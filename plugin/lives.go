@@ -1,13 +1,15 @@
-// Package lives orders a scheduler's queue by how long the pods of each workload live. It is a queue
-// sort plugin, of which package plugin makes that of the name ShortestFirst.
-package lives
+package plugin
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	informers "k8s.io/client-go/informers/core/v1"
 	listers "k8s.io/client-go/listers/core/v1"
@@ -19,6 +21,30 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
+// ShortestFirst is the name of a queue sort plugin in a KubeSchedulerConfiguration. It tries the
+// pods of the highest priority first and, of these, those of workloads whose pods live for less. All
+// profiles of a scheduler share one queue, so all of them have to enable the same queue sort plugin.
+const ShortestFirst = "ShortestFirst"
+
+var errNoArgs = errors.New("it takes no arguments")
+
+// NewShortestFirst makes the plugin ShortestFirst of one profile; it is a PluginFactory. The first
+// call begins to follow the pods' ends, through the handle's informers. The pods that nodes have
+// anyway do not count.
+func (h *Hub) NewShortestFirst(_ context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	if args != nil {
+		return nil, fmt.Errorf("plugin: %s: %w", ShortestFirst, errNoArgs)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.lives.isOn.Load() {
+		if err := h.lives.follow(h, handle.SharedInformerFactory().Core().V1().Pods()); err != nil {
+			return nil, fmt.Errorf("plugin: %s: follow pods: %w", ShortestFirst, err)
+		}
+	}
+	return sortBy(fwk.LessFunc(nil), &h.lives), nil
+}
+
 const (
 	// maxLives bounds the workloads whose pods' lives are known, of some 200 bytes each.
 	maxLives = 16384
@@ -28,7 +54,7 @@ const (
 
 // shortestFirst is the plugin of one profile. E is the type of the queue's entries, which Kubernetes
 // 1.35 and 1.36 call otherwise.
-type shortestFirst[E queued] struct{ lives *Lives }
+type shortestFirst[E queued] struct{ lives *lives }
 
 // queued is what entries of the scheduler's queue have in all versions of Kubernetes.
 type queued interface{ GetTimestamp() time.Time }
@@ -36,10 +62,10 @@ type queued interface{ GetTimestamp() time.Time }
 var _ fwk.QueueSortPlugin = sortBy(fwk.LessFunc(nil), nil)
 
 // sortBy returns a plugin whose Less is a LessFunc.
-func sortBy[E queued](_ func(a, b E) bool, l *Lives) shortestFirst[E] { return shortestFirst[E]{l} }
+func sortBy[E queued](_ func(a, b E) bool, l *lives) shortestFirst[E] { return shortestFirst[E]{l} }
 
 // Name returns the plugin's name.
-func (s shortestFirst[E]) Name() string { return s.lives.config.Name }
+func (shortestFirst[E]) Name() string { return ShortestFirst }
 
 // Less orders the queue by priority, by when pods count as created, and by when they entered the
 // queue.
@@ -53,14 +79,14 @@ func (s shortestFirst[E]) Less(a, b E) bool {
 	return a.GetTimestamp().Before(b.GetTimestamp())
 }
 
-// Lives holds how long the pods of each workload live, as the scheduler sees them end. It is not in
+// lives holds how long the pods of each workload live, as the scheduler sees them end. It is not in
 // use unless ShortestFirst is enabled. Safe for concurrent use. Its mutex may be taken with that of
 // the scheduler's queue or of waiting held, never the other way round.
-type Lives struct {
+type lives struct {
 	isOn atomic.Bool
-	// The config and pods are set before the first event, and isOn after them.
-	config Config
-	pods   listers.PodLister
+	// The hub and pods are set before the first event, and isOn after them.
+	hub  *Hub
+	pods listers.PodLister
 
 	mu       sync.Mutex
 	expected *placement.Lives[profile.Workload]
@@ -71,22 +97,9 @@ type Lives struct {
 	checked time.Time
 }
 
-// Config is what Lives need to know of pods. A plain value.
-type Config struct {
-	// Name is that of the queue sort plugin.
-	Name string
-	// Workload returns a pod's workload, Counts whether its life counts.
-	Workload func(*v1.Pod) profile.Workload
-	Counts   func(*v1.Pod) bool
-	Now      func() time.Time
-}
-
-// Plugin returns the queue sort plugin. The first call begins to follow the pods' ends.
-func (l *Lives) Plugin(c Config, pods informers.PodInformer) (fwk.Plugin, error) {
-	if l.isOn.Load() {
-		return sortBy(fwk.LessFunc(nil), l), nil
-	}
-	l.config, l.pods = c, pods.Lister()
+// follow begins to follow the pods' ends.
+func (l *lives) follow(h *Hub, pods informers.PodInformer) error {
+	l.hub, l.pods = h, pods.Lister()
 	l.expected, l.keys = placement.NewLives[profile.Workload](maxLives), make(map[types.UID]queueKey)
 	_, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(before, after any) {
@@ -103,52 +116,32 @@ func (l *Lives) Plugin(c Config, pods informers.PodInformer) (fwk.Plugin, error)
 			}
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	l.isOn.Store(true)
-	return sortBy(fwk.LessFunc(nil), l), nil
+	l.isOn.Store(err == nil)
+	return err
 }
-
-// IsOn reports whether Plugin was called.
-func (l *Lives) IsOn() bool { return l.isOn.Load() }
 
 // end notes that a pod has ended now. Its life counts from its bind, because it takes a slot from
 // then on.
-func (l *Lives) end(pod *v1.Pod) {
+func (l *lives) end(pod *v1.Pod) {
 	bound := podstate.ScheduledAt(pod)
-	if bound.IsZero() || !l.config.Counts(pod) {
+	if bound.IsZero() || podstate.IsNodeOwned(pod) || l.hub.Placeholder(pod.UID) {
 		return
 	}
-	of := l.config.Workload(pod)
+	of := l.hub.workloads.identify(pod)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.expected.Add(of, l.config.Now().Sub(bound))
+	l.expected.Add(of, l.hub.clock().Sub(bound))
 }
 
-// Delay returns how much later than it was created a pod of a workload counts as created now, 0
-// before the first call of Plugin.
-func (l *Lives) Delay(of profile.Workload) time.Duration {
+// delay returns how much later than it was created a pod of a workload counts as created now, 0
+// unless ShortestFirst is enabled.
+func (l *lives) delay(of profile.Workload) time.Duration {
 	if !l.isOn.Load() {
 		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.expected.Delay(of)
-}
-
-// Expected returns how long a pod of a workload is expected to live.
-func (l *Lives) Expected(of profile.Workload) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.expected.Expected(of)
-}
-
-// QueueKeys returns for how many pods the order of the scheduler's queue is kept.
-func (l *Lives) QueueKeys() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.keys)
 }
 
 // queueKey is when a pod counts as created. It is made when the pod enters the active queue at a
@@ -161,7 +154,7 @@ type queueKey struct {
 
 // key returns when a pod in the scheduler's queue counts as created. A group of pods counts as the
 // first of them.
-func (l *Lives) key(e queued) int64 {
+func (l *lives) key(e queued) int64 {
 	pod, entered := queuedPod(e), e.GetTimestamp()
 	if pod == nil {
 		return entered.UnixNano()
@@ -172,7 +165,7 @@ func (l *Lives) key(e queued) int64 {
 		return k.created
 	}
 	l.dropKeys(entered)
-	created := pod.CreationTimestamp.UnixNano() + int64(l.expected.Delay(l.config.Workload(pod)))
+	created := pod.CreationTimestamp.UnixNano() + int64(l.expected.Delay(l.hub.workloads.identify(pod)))
 	l.keys[pod.UID] = queueKey{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, entered, created}
 	return created
 }
@@ -180,7 +173,7 @@ func (l *Lives) key(e queued) int64 {
 // dropKeys drops the keys of pods that are no longer pending, once there are twice as many keys as
 // were left the last time, or after a minute. So at most as many keys stay as pods were pending when the
 // keys were last checked, and as many again.
-func (l *Lives) dropKeys(now time.Time) {
+func (l *lives) dropKeys(now time.Time) {
 	if len(l.keys) < minQueueKeys || len(l.keys) < 2*l.kept && now.Sub(l.checked) < time.Minute {
 		return
 	}
