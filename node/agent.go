@@ -113,11 +113,6 @@ func (a *Agent) measure() (err error) {
 	}
 	if c.Usage != nil {
 		config.Usage = c.Usage
-		if c.Registerer != nil {
-			if config.UsageMetrics, err = loop.NewUsageMetrics(c.Registerer); err != nil {
-				return err
-			}
-		}
 	}
 	if a.usages != nil {
 		config.OnUsage = a.usages.Take

@@ -208,7 +208,6 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 			// Another node may have room for it.
 			h.waiting.lost(pod.UID)
 			h.histories.lost(key)
-			h.metrics.lostRaces[reason].Inc()
 			return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node %s changed during scheduling: %s", name, reason))
 		}
 		if !tentative && !admittedOverdue {

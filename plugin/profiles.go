@@ -262,7 +262,6 @@ func (h *Hub) updateDemands(of profile.Workload) {
 	claims, changed := h.claims(of, k), make(map[string]struct{})
 	for _, key := range h.workloads.pods(of) {
 		if node, moved, err := h.ledger.UpdateDemand(key, claims); err == nil && moved {
-			h.metrics.demandUpdates.Inc()
 			changed[node] = struct{}{}
 		}
 	}

@@ -125,9 +125,6 @@ func (s *signalServer) Publish(stream publishStream) error {
 
 // closeStream returns the status of a stream that the scheduler ended.
 func (h *Hub) closeStream(why *closeReason) error {
-	if why == errSlow {
-		h.metrics.notices[noticeOverflow].Inc()
-	}
 	if why.label != "" {
 		h.metrics.closings[why.label].Inc()
 	}
@@ -242,8 +239,8 @@ func (h *Hub) notify(name string, b agent.Bind) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.stream != nil && n.stream.enqueue(b) {
-		h.metrics.notices[noticeQueued].Inc()
+	if n.stream != nil {
+		n.stream.enqueue(b)
 	}
 }
 
@@ -323,14 +320,13 @@ func (s *subscriber) end(why *closeReason) {
 
 // enqueue queues a notice without ever waiting. A full queue ends the stream, and the agent starts
 // over with a new one.
-func (s *subscriber) enqueue(b agent.Bind) (queued bool) {
-	return s.update(func(o *outbox) bool {
+func (s *subscriber) enqueue(b agent.Bind) {
+	s.update(func(o *outbox) {
 		if len(o.binds) >= noticeBacklog+o.many {
 			s.end(errSlow)
-			return false
+			return
 		}
 		o.binds = append(o.binds, b)
-		return true
 	})
 }
 
@@ -339,34 +335,27 @@ func (s *subscriber) enqueueAll(binds []agent.Bind) {
 	if len(binds) == 0 {
 		return
 	}
-	s.update(func(o *outbox) bool {
-		o.binds, o.many = append(o.binds, binds...), len(binds)
-		return true
-	})
+	s.update(func(o *outbox) { o.binds, o.many = append(o.binds, binds...), len(binds) })
 }
 
 // enqueuePlaceholders queues the node's set of placeholders.
 func (s *subscriber) enqueuePlaceholders(pods []reserve.PodKey) {
-	s.update(func(o *outbox) bool {
-		o.placeholders = &pods
-		return true
-	})
+	s.update(func(o *outbox) { o.placeholders = &pods })
 }
 
-// update edits the outbox, unless it is closed, and makes sure that its notices are being sent if
-// there are more now. It returns what edit does.
-func (s *subscriber) update(edit func(*outbox) (more bool)) bool {
+// update edits the outbox, unless it is closed, and makes sure that its notices are being sent.
+func (s *subscriber) update(edit func(*outbox)) {
 	o := &s.notices
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed || !edit(o) {
-		return false
+	if o.closed {
+		return
 	}
+	edit(o)
 	if !o.sending {
 		o.sending = true
 		s.spawn(s.send)
 	}
-	return true
 }
 
 // send sends notices until none is left or the stream ends.

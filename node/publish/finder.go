@@ -70,7 +70,6 @@ func (f *finder) resolve(ctx context.Context, running *sync.WaitGroup) {
 		return
 	}
 	if err != nil {
-		f.signals.metrics.lookups.Inc()
 		if !f.silent {
 			f.logger.Warn("schedulers cannot be looked up; streams to known ones stay", "error", err, "streams", len(f.streams))
 		}

@@ -198,7 +198,6 @@ func (p *pusher) call(ctx context.Context, next *spaziov1.LocalModel) (*agent.Fl
 	if err != nil {
 		return nil, err
 	}
-	p.metrics.version.Set(float64(response.GetGlobal().GetVersion()))
 	p.metrics.nodes.Set(float64(fleet.Nodes))
 	return &fleet, nil
 }

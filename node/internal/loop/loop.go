@@ -52,9 +52,8 @@ type Config struct {
 	OnLocal  func(agent.Local)
 	// Usage, if set, reads what pods take, behind each sample. OnUsage gets the
 	// readings, none too, which are its own until it returns; it must not block.
-	Usage        usageMeter
-	OnUsage      func(at time.Time, readings []agent.PodReading)
-	UsageMetrics *usageMetrics
+	Usage   usageMeter
+	OnUsage func(at time.Time, readings []agent.PodReading)
 	// Power, if set, measures what the machine and its pods take, behind every tenth
 	// sample.
 	Power *power.Meter
