@@ -103,9 +103,7 @@ func (a *Agent) measure() (err error) {
 		Pipeline: a.pipeline, Sampler: c.Meter, SizesTo: c.Meter.SizesTo, Pods: c.Pods, Period: c.wall(c.period()),
 		OnReport: a.reported, Logger: c.Logger,
 	}
-	if c.Clock == nil {
-		config.Spent = loop.ReadSpent
-	} else {
+	if c.Clock != nil {
 		config.Now = c.Clock.Now
 	}
 	if a.models != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/node/internal/pace"
 )
 
 // maxTargets bounds the streams of an agent, and with them its memory and the
@@ -332,11 +331,6 @@ func (s *stream) run(ctx context.Context) {
 // session opens the stream and sends what Heartbeats decides for the newest report,
 // until the stream or ctx ends.
 func (s *stream) session(ctx context.Context) error {
-	timer, err := pace.NewTimer()
-	if err != nil {
-		return err
-	}
-	defer timer.Close()
 	connection, err := grpc.NewClient(s.dial, s.options...)
 	if err != nil {
 		return err
@@ -354,12 +348,14 @@ func (s *stream) session(ctx context.Context) error {
 	defer s.slot.reset()
 	ended := make(chan error, 1)
 	go func() { ended <- s.receive(publish) }()
-	return s.send(publish, timer, ended)
+	return s.send(publish, ended)
 }
 
 // send returns when receiving has ended, with the reason: a failed Send ends
 // the stream too, and Recv alone returns the reason.
-func (s *stream) send(publish spaziov1.SignalService_PublishClient, timer *pace.Timer, ended <-chan error) error {
+func (s *stream) send(publish spaziov1.SignalService_PublishClient, ended <-chan error) error {
+	timer := time.NewTimer(time.Hour) // until it is reset below
+	defer timer.Stop()
 	for {
 		m, age, wait := s.slot.next(time.Now())
 		if m != nil {

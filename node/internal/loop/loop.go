@@ -11,7 +11,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
-	"github.com/spazio-scheduler/spazio/node/internal/pace"
 	"github.com/spazio-scheduler/spazio/node/internal/power"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -58,9 +57,8 @@ type Config struct {
 	// sample.
 	Power *power.Meter
 	// Watch is the span over which the rate of samples is judged; 0 means
-	// defaultWatch. Spent measures the likely causes of a low one; nil gives none.
+	// defaultWatch.
 	Watch time.Duration
-	Spent func() Spent
 	// Logger gets when samples are dropped or late and when they are good
 	// again; nil logs nothing.
 	Logger *slog.Logger
@@ -82,9 +80,6 @@ func (c Config) withDefaults() Config {
 		if c.Wall == nil {
 			c.Wall = time.Now
 		}
-	}
-	if c.Spent == nil {
-		c.Spent = func() Spent { return Spent{} }
 	}
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
@@ -121,7 +116,7 @@ func New(c Config) *Loop {
 	c = c.withDefaults()
 	return &Loop{
 		config: c, input: input{came: make(chan struct{}, 1)}, stopped: make(chan struct{}),
-		watch: watch{dog: pace.NewWatchdog(c.Period, c.Watch)},
+		watch: watch{dog: NewWatchdog(c.Period, c.Watch)},
 	}
 }
 
@@ -180,7 +175,7 @@ func (l *Loop) Why(ctx context.Context) (agent.Why, error) {
 func (l *Loop) Run(ctx context.Context, r *recording.Recorder) error {
 	defer close(l.stopped)
 	l.recorder = r
-	ticker, err := pace.NewTicker(l.config.Period)
+	ticker, err := NewTicker(l.config.Period)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/node/build"
-	"github.com/spazio-scheduler/spazio/node/internal/pace"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -106,7 +105,7 @@ func (m *metrics) interval(got, want time.Duration) {
 	}
 }
 
-func (m *metrics) paced(p pace.Span) {
+func (m *metrics) paced(p Span) {
 	if m != nil {
 		m.rate.Set(p.Rate)
 		m.held.Set(number(p.Held))

@@ -2,11 +2,9 @@ package loop
 
 import (
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/node/internal/pace"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -108,8 +106,7 @@ func (l *Loop) stepped(step time.Duration) {
 
 // watch is what the watchdog's line in the log is made of.
 type watch struct {
-	dog      *pace.Watchdog
-	spent    Spent         // at the start of the span
+	dog      *Watchdog
 	sampling time.Duration // spent in the sampler, in the span
 }
 
@@ -118,7 +115,6 @@ type watch struct {
 func (l *Loop) keepPace(now time.Time) {
 	if l.ticked.IsZero() {
 		l.sampled.Store(&now)
-		l.watch.spent = l.config.Spent()
 	} else {
 		l.config.Metrics.interval(now.Sub(l.ticked), l.config.Period)
 	}
@@ -128,20 +124,17 @@ func (l *Loop) keepPace(now time.Time) {
 		return
 	}
 	l.config.Metrics.paced(p)
-	spent := l.config.Spent()
 	if p.Changed {
-		l.logPace(p, spent.since(l.watch.spent))
+		l.logPace(p)
 	}
-	l.watch.spent, l.watch.sampling = spent, 0
+	l.watch.sampling = 0
 }
 
-// logPace logs in shares of the span what may be in the way. Where all of them
-// are small, the process waited for a CPU.
-func (l *Loop) logPace(p pace.Span, spent Spent) {
-	share := func(s time.Duration) float64 { return float64(s.Milliseconds()) / float64(p.Over.Milliseconds()) }
+// logPace logs the rate with the share of the span that sampling took. Where that is
+// small, the process waited for a CPU.
+func (l *Loop) logPace(p Span) {
 	logger := l.config.Logger.With("rate", p.Rate, "want", p.Want, "over", p.Over.Round(time.Millisecond),
-		slog.Group("share", "sampling", share(l.watch.sampling), "own-cpu", share(spent.Own),
-			"stolen", share(spent.Stolen)))
+		"sampling-share", l.watch.sampling.Seconds()/p.Over.Seconds())
 	if p.Held {
 		logger.Info("samples keep their rate again")
 		return
@@ -171,17 +164,4 @@ func (c clocks) step(since clocks) time.Duration {
 		return 0
 	}
 	return c.wall.Sub(since.wall) - c.at.Sub(since.at)
-}
-
-// Spent is CPU time since some moment: what a watchdog's line in the log names
-// as possible causes.
-type Spent struct {
-	// Own is what this process used, Stolen what the hypervisor gave to others,
-	// of all CPUs.
-	Own, Stolen time.Duration
-}
-
-// since is what was spent after before.
-func (s Spent) since(before Spent) Spent {
-	return Spent{Own: max(0, s.Own-before.Own), Stolen: max(0, s.Stolen-before.Stolen)}
 }

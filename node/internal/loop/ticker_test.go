@@ -1,15 +1,15 @@
-package pace_test
+package loop_test
 
 import (
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/node/internal/pace"
+	"github.com/spazio-scheduler/spazio/node/internal/loop"
 )
 
 func TestTickerTicksUntilStopped(t *testing.T) {
-	ticker, err := pace.NewTicker(time.Millisecond)
+	ticker, err := loop.NewTicker(time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestTickerTicksUntilStopped(t *testing.T) {
 
 // TestStopWaitsForTheTick: after Stop a caller may free what the ticks use.
 func TestStopWaitsForTheTick(t *testing.T) {
-	ticker, err := pace.NewTicker(time.Millisecond)
+	ticker, err := loop.NewTicker(time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package pace
+package loop
 
 // What tests of the package outside of it look at.
 

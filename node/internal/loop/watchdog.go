@@ -1,4 +1,4 @@
-package pace
+package loop
 
 import (
 	"time"

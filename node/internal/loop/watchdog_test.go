@@ -1,20 +1,20 @@
-package pace_test
+package loop_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/node/internal/pace"
+	"github.com/spazio-scheduler/spazio/node/internal/loop"
 )
 
 func ExampleWatchdog() {
 	at := time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
-	w := pace.NewWatchdog(100*time.Millisecond, 10*time.Second)
+	w := loop.NewWatchdog(100*time.Millisecond, 10*time.Second)
 	w.Tick(at)
 	for _, interval := range []time.Duration{100, 110, 115, 106, 100} {
 		for ended := false; !ended; {
-			var p pace.Span
+			var p loop.Span
 			at = at.Add(interval * time.Millisecond)
 			if p, ended = w.Tick(at); ended {
 				fmt.Printf("%.1f Hz over %v: held %v, changed %v\n", p.Rate, p.Over, p.Held, p.Changed)
@@ -32,7 +32,7 @@ func ExampleWatchdog() {
 // TestWatchdogAfterAStall: a complete stall of samples is reported when they resume.
 func TestWatchdogAfterAStall(t *testing.T) {
 	at := time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
-	w := pace.NewWatchdog(100*time.Millisecond, 10*time.Second)
+	w := loop.NewWatchdog(100*time.Millisecond, 10*time.Second)
 	w.Tick(at)
 	p, ended := w.Tick(at.Add(time.Minute))
 	if !ended || p.Held || !p.Changed || p.Over != time.Minute {
