@@ -351,31 +351,7 @@ func AddToScheme(s *runtime.Scheme) error {
 // scheduler hands over what its scheme does not know. Unknown and repeated
 // fields are errors. Defaults are not filled in.
 func DecodeArgs(obj runtime.Object) (SpazioArgs, error) {
-	switch o := obj.(type) {
-	case nil:
-		return SpazioArgs{}, nil
-	case *SpazioArgs:
-		if o == nil {
-			return SpazioArgs{}, nil
-		}
-		return *o, nil
-	case *configv1.SpazioArgs:
-		if o == nil {
-			return SpazioArgs{}, nil
-		}
-		return configv1.ToInternal(*o), nil
-	case *runtime.Unknown:
-		return decodeRaw(o)
-	}
-	return SpazioArgs{}, configv1.WrongKind(fmt.Sprintf("%T", obj), config.Kind)
-}
-
-func decodeRaw(u *runtime.Unknown) (SpazioArgs, error) {
-	obj, err := configv1.Decode(u, config.Kind)
-	if err != nil || obj == nil {
-		return SpazioArgs{}, err
-	}
-	return DecodeArgs(obj)
+	return configv1.Args(obj, config.Kind, configv1.ToInternal)
 }
 
 // node returns the named node, which it creates if it is new.

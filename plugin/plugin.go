@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -470,14 +469,6 @@ const (
 	neutralScore = -1
 )
 
-// scratch holds the slices that NormalizeScore works on, to be reused.
-type scratch struct {
-	raw        []float64
-	normalised []int64
-}
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
 // Score returns the raw score in units of 2⁻²⁰, or neutralScore.
 func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
 	c, err := p.cycle(state)
@@ -500,18 +491,15 @@ func (p *spazio) ScoreExtensions() fwk.ScoreExtensions { return p }
 
 // NormalizeScore brings the raw scores to 0..100.
 func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
-	w := scratches.Get().(*scratch)
-	defer scratches.Put(w)
-	w.raw = slices.Grow(w.raw[:0], len(scores))[:len(scores)]
+	raw := make([]float64, len(scores))
 	for i, s := range scores {
-		w.raw[i] = float64(s.Score)
+		raw[i] = float64(s.Score)
 		if s.Score == neutralScore {
-			w.raw[i] = math.NaN()
+			raw[i] = math.NaN()
 		}
 	}
-	w.normalised = reserve.NormalizeTo(w.normalised, w.raw)
-	for i := range scores {
-		scores[i].Score = w.normalised[i]
+	for i, score := range reserve.NormalizeTo(nil, raw) {
+		scores[i].Score = score
 	}
 	return nil
 }

@@ -78,27 +78,7 @@ func NewFactory(o Options) *Factory {
 // *SpazioSlotsArgs, internal or v1, or the *runtime.Unknown in which the scheduler hands
 // over what its scheme does not know. Defaults are not filled in.
 func DecodeArgs(obj runtime.Object) (config.SpazioSlotsArgs, error) {
-	switch o := obj.(type) {
-	case nil:
-		return config.SpazioSlotsArgs{}, nil
-	case *config.SpazioSlotsArgs:
-		if o == nil {
-			return config.SpazioSlotsArgs{}, nil
-		}
-		return *o, nil
-	case *configv1.SpazioSlotsArgs:
-		if o == nil {
-			return config.SpazioSlotsArgs{}, nil
-		}
-		return configv1.SlotsToInternal(*o), nil
-	case *runtime.Unknown:
-		decoded, err := configv1.Decode(o, config.SlotsKind)
-		if err != nil {
-			return config.SpazioSlotsArgs{}, err
-		}
-		return DecodeArgs(decoded)
-	}
-	return config.SpazioSlotsArgs{}, configv1.WrongKind(fmt.Sprintf("%T", obj), config.SlotsKind)
+	return configv1.Args(obj, config.SlotsKind, configv1.SlotsToInternal)
 }
 
 // New makes the plugin of one profile; it is a PluginFactory. The first call begins to

@@ -108,14 +108,39 @@ func Decode(u *runtime.Unknown, kind string) (runtime.Object, error) {
 		return nil, &field.Error{Package: "plugin", Field: kind, Value: string(u.Raw), Err: fmt.Errorf("%w: %w", config.ErrInvalid, err)}
 	}
 	if got.Kind != kind {
-		return nil, WrongKind(got.String(), kind)
+		return nil, wrongKind(got.String(), kind)
 	}
 	return obj, nil
 }
 
-// WrongKind returns the error for arguments of another kind than expected.
-func WrongKind(got, kind string) error {
+func wrongKind(got, kind string) error {
 	return &field.Error{Package: "plugin", Field: "args", Value: got, Err: fmt.Errorf("%w: must be %s", config.ErrInvalid, kind)}
+}
+
+// Args returns the arguments given to a plugin factory: nil (all defaults), a pointer to the internal
+// or external type, or the *runtime.Unknown in which the scheduler hands over what its scheme does not
+// know. Defaults are not filled in.
+func Args[External, Internal any](obj runtime.Object, kind string, internal func(External) Internal) (args Internal, err error) {
+	if u, isRaw := obj.(*runtime.Unknown); isRaw {
+		if obj, err = Decode(u, kind); err != nil {
+			return args, err
+		}
+	}
+	switch o := any(obj).(type) {
+	case nil:
+		return args, nil
+	case *Internal:
+		if o != nil {
+			args = *o
+		}
+		return args, nil
+	case *External:
+		if o != nil {
+			args = internal(*o)
+		}
+		return args, nil
+	}
+	return args, wrongKind(fmt.Sprintf("%T", obj), kind)
 }
 
 // SchemeGroupVersion is the version of this package.
