@@ -46,7 +46,7 @@ func NewMetrics(r prometheus.Registerer, source telemetry.PodSource) (*metrics, 
 		saturated: b.gauge("saturated", "1 while a channel is full."),
 		usage:     b.gauges("channel_usage_ratio", "Usage of a channel after filtering, 0 to 1."),
 		capacity:  b.gauges("channel_capacity_ratio", "Share of a channel that is there for pods, at most 1."),
-		cost:      b.gauges("channel_pod_cost_ratio", "Share of a channel that one pod takes"),
+		cost:      b.gauges("channel_pod_cost_ratio", "Share of a channel that one pod takes, assumed until it is measured."),
 	}
 	m.drops = register(&b, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: namespace + "samples_dropped_total", Help: "Samples dropped, by the channel and the cause.",
