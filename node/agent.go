@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -101,9 +103,7 @@ func (a *Agent) measure() (err error) {
 		Pipeline: a.pipeline, Sampler: c.Meter, SizesTo: c.Meter.SizesTo, Pods: c.Pods, Period: c.wall(c.period()),
 		OnReport: a.reported, Logger: c.Logger,
 	}
-	if c.Clock == nil {
-		config.Spent = loop.ReadSpent
-	} else {
+	if c.Clock != nil {
 		config.Now = c.Clock.Now
 	}
 	if a.models != nil {
@@ -111,11 +111,6 @@ func (a *Agent) measure() (err error) {
 	}
 	if c.Usage != nil {
 		config.Usage = c.Usage
-		if c.Registerer != nil {
-			if config.UsageMetrics, err = loop.NewUsageMetrics(c.Registerer); err != nil {
-				return err
-			}
-		}
 	}
 	if a.usages != nil {
 		config.OnUsage = a.usages.Take
@@ -234,4 +229,48 @@ func (a *Agent) record() (*recording.Recorder, error) {
 	options := a.config.Record
 	options.State = a.pipeline.State
 	return recording.Create(a.config.RecordDir, a.recorded, options)
+}
+
+// ProcessLimits keep a process that is only a node's agent small beside what it measures; a
+// larger process that embeds the agent leaves them out. A zero field changes nothing.
+type ProcessLimits struct {
+	// Memory bounds, in bytes, what Go's runtime holds before it collects garbage
+	// ever harder; the program's text comes on top.
+	Memory int64
+	// Procs is how many threads run Go at once: all that an agent does in a second
+	// takes some milliseconds, and with one thread nothing is handed across CPUs.
+	Procs int
+}
+
+// DefaultProcessLimits are those of spazio-agent.
+func DefaultProcessLimits() ProcessLimits { return ProcessLimits{Memory: 20 << 20, Procs: 1} }
+
+// gcPercent halves the heap at which Go begins to collect, 4 MiB. An agent makes
+// so little garbage that collecting it twice as often costs nothing to be seen.
+const gcPercent = 50
+
+// Validate returns a *field.Error for the first field out of range.
+func (l ProcessLimits) Validate() error {
+	switch {
+	case l.Memory < 0:
+		return refuse("Memory", l.Memory, "must not be negative")
+	case l.Procs < 0:
+		return refuse("Procs", l.Procs, "must not be negative")
+	}
+	return nil
+}
+
+// Apply sets the limits of the whole process. It is not for concurrent use.
+func (l ProcessLimits) Apply() error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	if l.Memory > 0 {
+		debug.SetMemoryLimit(l.Memory)
+		debug.SetGCPercent(gcPercent)
+	}
+	if l.Procs > 0 {
+		runtime.GOMAXPROCS(l.Procs)
+	}
+	return nil
 }

@@ -20,7 +20,7 @@
 // pods. It learns the power by load, which takes loads that differ: until it knows what
 // a core more takes it reports no power. Reports carry the power and what each pod took;
 // metrics, spazio_energy_…, show the joules of the node, of each pod and what no pod is charged,
-// which sum up. With [NewPowerMeter] power is a channel as well.
+// which sum up.
 //
 // # What it starts and stops
 //

@@ -2,7 +2,6 @@ package node_test
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
-	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -144,93 +142,6 @@ func TestExplainPower(t *testing.T) {
 		if text := node.Explain(why); !strings.Contains(text, want) {
 			t.Errorf("%s\nlacks\n%s", text, want)
 		}
-	}
-}
-
-// TestPowerMeter checks that each sample's power is a share of the limit.
-func TestPowerMeter(t *testing.T) {
-	b := &burning{}
-	m, err := node.NewPowerMeter(quarter{}, b, 100, node.DefaultPeriod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain := quarter{}.Schema()
-	s := m.Schema()
-	if s.ID != plain.ID+";power=powercap" || len(s.Channels) != len(plain.Channels)+1 || s.Channels[len(s.Channels)-1] != node.PowerChannel {
-		t.Errorf("schema %+v", s)
-	}
-	if sizes := m.SizesTo(nil); sizes[len(sizes)-1] != 100 || len(sizes) != len(s.Channels) {
-		t.Errorf("sizes %v", sizes)
-	}
-	at := time.Unix(2000, 0)
-	if _, err := m.SampleTo(nil, at); !errors.Is(err, telemetry.ErrPriming) {
-		t.Errorf("first sample: got error %v", err)
-	}
-	for _, want := range []float64{.4, .4, 1, 1, .4} {
-		at = at.Add(time.Second / 2)
-		y, err := m.SampleTo(nil, at)
-		if err != nil || len(y) != len(s.Channels) || math.Abs(y[len(y)-1]-want) > 1e-6 {
-			t.Errorf("at %v: %v, %v, want %v", at, y, err, want)
-		}
-	}
-	// Without a new reading the last power stands; a changed source and a missing source drop the
-	// sample.
-	b.silent = true
-	if y, err := m.SampleTo(nil, at.Add(time.Second)); err != nil || math.Abs(y[len(y)-1]-.4) > 1e-6 {
-		t.Errorf("without a new reading: got %v, %v", y, err)
-	}
-	b.silent, b.name = false, "other"
-	var bad *telemetry.ChannelError
-	if _, err := m.SampleTo(nil, at.Add(2*time.Second)); !errors.As(err, &bad) || bad.Channel != node.PowerChannel {
-		t.Errorf("changed source: got error %v", err)
-	}
-	b.name, b.absent = "", errors.New("package-1 can't be read")
-	if _, err := m.SampleTo(nil, at.Add(5*time.Second/2)); !errors.Is(err, b.absent) {
-		t.Errorf("missing zone: got error %v", err)
-	}
-	b.absent = nil
-	if y, err := m.SampleTo(nil, at.Add(3*time.Second)); err != nil || len(y) != len(s.Channels) {
-		t.Errorf("zone back: got %v, %v", y, err)
-	}
-	b.err = errors.New("gone")
-	if _, err := m.SampleTo(nil, at.Add(4*time.Second)); !errors.Is(err, b.err) {
-		t.Errorf("without a source: got error %v", err)
-	}
-}
-
-func TestNewPowerMeterRefuses(t *testing.T) {
-	for name, try := range map[string]func() error{
-		"no limit":        func() error { _, err := node.NewPowerMeter(quarter{}, &burning{}, 0, time.Second); return err },
-		"not a number":    func() error { _, err := node.NewPowerMeter(quarter{}, &burning{}, math.NaN(), time.Second); return err },
-		"limit too large": func() error { _, err := node.NewPowerMeter(quarter{}, &burning{}, 2e6, time.Second); return err },
-		"period too long": func() error {
-			_, err := node.NewPowerMeter(quarter{}, &burning{period: time.Second}, 100, 100*time.Millisecond)
-			return err
-		},
-		"no source": func() error {
-			_, err := node.NewPowerMeter(quarter{}, &burning{err: source.ErrNoPower}, 100, time.Second)
-			return err
-		},
-		"a zone missing": func() error {
-			_, err := node.NewPowerMeter(quarter{}, &burning{absent: source.ErrNotPermitted}, 100, time.Second)
-			return err
-		},
-	} {
-		var bad *field.Error
-		if err := try(); !errors.As(err, &bad) || bad.Field != "PowerLimit" || !errors.Is(err, node.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// TestNewPowerMeterAccepts checks the largest limit, and a source with a new reading each period.
-func TestNewPowerMeterAccepts(t *testing.T) {
-	m, err := node.NewPowerMeter(quarter{}, &burning{period: time.Second}, energy.MaxWatts, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if sizes := m.SizesTo(nil); sizes[len(sizes)-1] != energy.MaxWatts {
-		t.Errorf("sizes %v", sizes)
 	}
 }
 

@@ -113,14 +113,14 @@ func (w *waiting) reclass(of profile.Workload, asks reserve.Demand) {
 // order returns what pods of the same priority are ordered by: their arrival. With ShortestFirst it
 // is when they were created, which the API has in whole seconds: arrival breaks the ties.
 func (w *waiting) order(p *waitingPod) int64 {
-	if w.lives.IsOn() {
+	if w.lives.isOn.Load() {
 		return p.pod.CreationTimestamp.UnixNano() + p.arrival
 	}
 	return p.arrival
 }
 
 // delay returns how much later than they were created the pods of a workload count as created.
-func (w *waiting) delay(workload int) time.Duration { return w.lives.Delay(w.names[workload]) }
+func (w *waiting) delay(workload int) time.Duration { return w.lives.delay(w.names[workload]) }
 
 // leave no longer counts a pod of a workload.
 func (d *demands) leave(of *workloadDemand) {

@@ -38,9 +38,6 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	if h.options.Buffer != nil && e.RoomSince != nil {
 		e.Buffer = h.options.Buffer(pod)
 	}
-	if h.options.Buffer != nil && e.RoomSince != nil {
-		e.Buffer = h.options.Buffer(pod)
-	}
 	known, _ := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
 	e.Overdue = e.Overdue || known.Overdue
 	if profile == nil {
@@ -182,30 +179,24 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 // flight is not among them. The time that it takes grows with the number of pods, which it
 // looks at one by one.
 func (h *Hub) Pending(most int) (oldest []PendingPod, total int) {
-	before := func(a, b *v1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	}
-	var pods []*v1.Pod // the oldest so far and, unsorted, less than as many again and a thousand
+	var pods []*v1.Pod
 	for _, pod := range h.Pods() {
 		if pod.Spec.NodeName != "" || podstate.IsTerminal(pod) {
 			continue
 		}
 		if _, reserved := h.ledger.Pod(reserve.KeyOf(string(pod.UID))); !reserved {
-			total++
 			pods = append(pods, pod)
 		}
-		if len(pods) >= 2*most+1000 {
-			slices.SortFunc(pods, before)
-			pods = pods[:most]
-		}
 	}
-	slices.SortFunc(pods, before)
+	slices.SortFunc(pods, func(a, b *v1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
 	for _, pod := range pods[:min(most, len(pods))] {
 		oldest = append(oldest, PendingPod{
 			Namespace: pod.Namespace, Name: pod.Name, Profile: pod.Spec.SchedulerName, Since: pod.CreationTimestamp.Time, Reason: h.whyPending(pod),
 		})
 	}
-	return oldest, total
+	return oldest, len(pods)
 }
 
 // Pods returns all pods that the scheduler knows, in any order; none before New. They are

@@ -66,10 +66,18 @@ func (h *Hub) Histories() int {
 }
 
 // ExpectedLife returns the expected lifetime of a workload's pods.
-func (h *Hub) ExpectedLife(of profile.Workload) time.Duration { return h.lives.Expected(of) }
+func (h *Hub) ExpectedLife(of profile.Workload) time.Duration {
+	h.lives.mu.Lock()
+	defer h.lives.mu.Unlock()
+	return h.lives.expected.Expected(of)
+}
 
 // QueueKeys returns the number of pods with a kept queue key.
-func (h *Hub) QueueKeys() int { return h.lives.QueueKeys() }
+func (h *Hub) QueueKeys() int {
+	h.lives.mu.Lock()
+	defer h.lives.mu.Unlock()
+	return len(h.lives.keys)
+}
 
 // Newest returns the newest report or heartbeat of a node that counts, and its stream, once all of them
 // are applied.

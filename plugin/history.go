@@ -25,9 +25,8 @@ type history struct {
 	// ended is set once the pod is among those that ended last.
 	ended bool
 	// placed is the attempt in which the pod got its node, if it is among those placed last.
-	placed *Attempt
-	// refused is allocated at the first refusal, because most pods have none.
-	refused *[reserve.NoMemory + 1]refusedTries
+	placed  *Attempt
+	refused [reserve.NoMemory + 1]refusedTries // by reason
 }
 
 type refusedTries struct{ tries, nodes uint32 }
@@ -65,12 +64,6 @@ func (hs *histories) tried(pod reserve.PodKey, at time.Time, t *refusalCounts) {
 			e.first = now
 		}
 		e.tries++
-		if t.nodes == 0 {
-			return
-		}
-		if e.refused == nil {
-			e.refused = new([reserve.NoMemory + 1]refusedTries)
-		}
 		for reason, nodes := range t.byReason {
 			if nodes > 0 {
 				e.refused[reason].tries++
@@ -158,12 +151,7 @@ func (hs *histories) find(pod reserve.PodKey) history {
 	if e == nil {
 		return history{}
 	}
-	found := *e
-	if e.refused != nil {
-		refused := *e.refused
-		found.refused = &refused
-	}
-	return found
+	return *e
 }
 
 // ring keeps the newest keys; the zero value is empty.
@@ -202,9 +190,6 @@ func (e *history) onNode(pod *v1.Pod, lists bool) (steps []Step) {
 
 func (e *history) export() *Tries {
 	t := &Tries{Count: int(e.tries), Last: *stamp(e.last), Lost: int(e.lost), Returned: int(e.returned)}
-	if e.refused == nil {
-		return t
-	}
 	for _, reason := range reserve.Reasons() {
 		if r := e.refused[reason]; r.tries > 0 {
 			t.Refusals = append(t.Refusals, RefusalClass{Reason: reason.String(), Tries: int(r.tries), Nodes: int(r.nodes)})

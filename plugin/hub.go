@@ -31,9 +31,6 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
-	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
-	"github.com/spazio-scheduler/spazio/plugin/silence"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -72,7 +69,7 @@ type HubOptions struct {
 	Buffer func(*v1.Pod) string
 	// Silences configures the events about silent nodes, except After, which is an argument of
 	// the plugin.
-	Silences silence.Config
+	Silences SilenceConfig
 }
 
 // Hub is what the profiles of a scheduler share: the signals, the ledger, the waiting pods and
@@ -111,7 +108,7 @@ type Hub struct {
 	workloads workloads
 	profiling profiling
 	// lives orders the pods if ShortestFirst is enabled.
-	lives lives.Lives
+	lives lives
 
 	// consumption holds what agents measured pods to take. labelled holds the workloads that a
 	// metric has series for; only gauge uses it.
@@ -354,31 +351,7 @@ func AddToScheme(s *runtime.Scheme) error {
 // scheduler hands over what its scheme does not know. Unknown and repeated
 // fields are errors. Defaults are not filled in.
 func DecodeArgs(obj runtime.Object) (SpazioArgs, error) {
-	switch o := obj.(type) {
-	case nil:
-		return SpazioArgs{}, nil
-	case *SpazioArgs:
-		if o == nil {
-			return SpazioArgs{}, nil
-		}
-		return *o, nil
-	case *configv1.SpazioArgs:
-		if o == nil {
-			return SpazioArgs{}, nil
-		}
-		return configv1.ToInternal(*o), nil
-	case *runtime.Unknown:
-		return decodeRaw(o)
-	}
-	return SpazioArgs{}, configv1.WrongKind(fmt.Sprintf("%T", obj), config.Kind)
-}
-
-func decodeRaw(u *runtime.Unknown) (SpazioArgs, error) {
-	obj, err := configv1.Decode(u, config.Kind)
-	if err != nil || obj == nil {
-		return SpazioArgs{}, err
-	}
-	return DecodeArgs(obj)
+	return configv1.Args(obj, config.Kind, configv1.ToInternal)
 }
 
 // node returns the named node, which it creates if it is new.
@@ -461,7 +434,7 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 		h.refreshLocked(n)
 	}
 	n.mu.Unlock()
-	if h.tainted.set(n, podstate.Taints(object)) {
+	if h.tainted.set(n, taintsOf(object)) {
 		h.waiting.admit(n) // pods that a taint kept from it may go there now
 	}
 }

@@ -19,3 +19,6 @@ func (p *spazio) PreBindPreFlight(_ context.Context, state fwk.CycleState, pod *
 // isTentative reports whether a cycle only tries whether a gang fits: all that it reserves is taken
 // back.
 func isTentative(state fwk.CycleState) bool { return state.IsPodGroupSchedulingCycle() }
+
+// isGrouped reports whether a pod is scheduled together with others.
+func isGrouped(s *v1.PodSpec) bool { return s.SchedulingGroup != nil }

@@ -16,3 +16,6 @@ func (p *spazio) PreBindPreFlight(_ context.Context, state fwk.CycleState, pod *
 
 // isTentative reports whether a cycle only tries whether a gang fits, which there is none for.
 func isTentative(fwk.CycleState) bool { return false }
+
+// isGrouped reports whether a pod is scheduled together with others.
+func isGrouped(s *v1.PodSpec) bool { return s.WorkloadRef != nil }

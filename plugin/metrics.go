@@ -30,8 +30,6 @@ const (
 	reportInvalid         = "invalid"
 	reportUnknown         = "unknown_node"
 	reportUnsupported     = "unsupported"
-	noticeQueued          = "queued"
-	noticeOverflow        = "overflow"
 	closedIdle            = "idle"
 	closedSlow            = "slow_reader"
 	closedSuperseded      = "superseded"
@@ -54,15 +52,15 @@ type metricSet struct {
 	free, freeWhole, inflight, pending, forRoom, wanted, streams *metrics.Gauge
 	overdue                                                      *metrics.Counter
 	nodes                                                        map[string]metrics.GaugeMetric
-	rejections, lostRaces                                        [reserve.NoMemory + 1]metrics.CounterMetric
+	rejections                                                   [reserve.NoMemory + 1]metrics.CounterMetric
 
-	activated, corrections, reports, notices, closings, identities, refusals map[string]metrics.CounterMetric
+	activated, corrections, reports, closings, identities, refusals map[string]metrics.CounterMetric
 
 	notAfter *metrics.GaugeVec
 	agents   *agentVersions
 	// podsBySource and the metrics below, up to errorRatio, are about profiles.
 	podsBySource, differences, interruptions map[string]metrics.CounterMetric
-	demandUpdates, dropped, mispredictions   *metrics.Counter
+	dropped, mispredictions                  *metrics.Counter
 	errorRatio                               map[string]metrics.ObserverMetric
 	// watts holds the power of a pod, by workload.
 	watts *metrics.GaugeVec
@@ -85,18 +83,15 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		streams:   newGauge("streams", "Open streams of reports."),
 
 		overdue:        newCounter("overdue_admissions_total", "Pods bound to a node without measured room because they had waited for maxWait."),
-		demandUpdates:  newCounter("profile_demand_updates_total", "Pods in flight whose demand changed because their workload's profile did."),
 		dropped:        newCounter("profile_dropped_total", "Profiles ignored because pods on several nodes contradicted them, until a newer one is published."),
 		mispredictions: newCounter("profile_mispredictions_total", "Pods that took far more, or far less, than was predicted."),
 
 		rejections: newReasons("rejections_total", "Nodes that a scheduling attempt found without room, by reason."),
-		lostRaces:  newReasons("reserve_failures_total", "Reservations refused because the node changed during the scheduling cycle, by reason."),
 
 		activated:   newCounters("activations_total", "Waiting pods activated, by cause.", "cause", causeRise, causeRetry, causeOverdue),
 		corrections: newCounters("ledger_corrections_total", "Reservations dropped because their bind never came.", "kind", correctionExpired),
 		reports: newCounters("reports_total", "Reports received, by result; a heartbeat confirms the last report.", "result",
 			reportAccepted, reportHeartbeat, reportOutdated, reportLimited, reportInvalid, reportUnknown, reportUnsupported),
-		notices: newCounters("notices_total", "Notices of binds to agents, by result.", "result", noticeQueued, noticeOverflow),
 		closings: newCounters("streams_closed_total", "Streams of reports that the scheduler closed, by reason.", "reason",
 			closedIdle, closedSlow, closedSuperseded, closedExpired, closedRefused, closedUnauthenticated),
 		identities: newCounters("identities_total", "Agents' tokens, by what the API server said; unknown if it could not be asked, throttled if it was not.", "result",

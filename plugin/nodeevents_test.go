@@ -15,11 +15,10 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/silence"
 )
 
 // continuously makes a Hub check for silent nodes continuously while its clock jumps.
-var continuously = silence.Config{Period: time.Millisecond, Gap: 24 * time.Hour}
+var continuously = plugin.SilenceConfig{Period: time.Millisecond, Gap: 24 * time.Hour}
 
 // TestNodeEvents: nodes get an event when they fall silent and when they report again; a node that
 // never reported gets none.

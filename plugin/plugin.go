@@ -2,21 +2,17 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/placement"
-	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
 	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -103,10 +99,10 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	case refused == 0 && c.directory.knows(nodes):
 		h.waiting.await(pod.UID, a, c.directory.nowhere, false)
 		return nil, fwk.NewStatus(fwk.Skip)
-	case c.open == 0 && refused > 0 && podstate.IsPlain(pod):
+	case c.open == 0 && refused > 0 && isPlain(pod):
 		p.awaitPlain(pod, c)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(summary.Refusals))
-	case refused >= narrowFrom && c.open <= refused && podstate.IsPlain(pod):
+	case refused >= narrowFrom && c.open <= refused && isPlain(pod):
 		p.awaitPlain(pod, c)
 		return &fwk.PreFilterResult{NodeNames: c.names()}, nil
 	}
@@ -211,7 +207,6 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 			// Another node may have room for it.
 			h.waiting.lost(pod.UID)
 			h.histories.lost(key)
-			h.metrics.lostRaces[reason].Inc()
 			return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node %s changed during scheduling: %s", name, reason))
 		}
 		if !tentative && !admittedOverdue {
@@ -474,14 +469,6 @@ const (
 	neutralScore = -1
 )
 
-// scratch holds the slices that NormalizeScore works on, to be reused.
-type scratch struct {
-	raw        []float64
-	normalised []int64
-}
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
 // Score returns the raw score in units of 2⁻²⁰, or neutralScore.
 func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
 	c, err := p.cycle(state)
@@ -504,44 +491,15 @@ func (p *spazio) ScoreExtensions() fwk.ScoreExtensions { return p }
 
 // NormalizeScore brings the raw scores to 0..100.
 func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
-	w := scratches.Get().(*scratch)
-	defer scratches.Put(w)
-	w.raw = slices.Grow(w.raw[:0], len(scores))[:len(scores)]
+	raw := make([]float64, len(scores))
 	for i, s := range scores {
-		w.raw[i] = float64(s.Score)
+		raw[i] = float64(s.Score)
 		if s.Score == neutralScore {
-			w.raw[i] = math.NaN()
+			raw[i] = math.NaN()
 		}
 	}
-	w.normalised = reserve.NormalizeTo(w.normalised, w.raw)
-	for i := range scores {
-		scores[i].Score = w.normalised[i]
+	for i, score := range reserve.NormalizeTo(nil, raw) {
+		scores[i].Score = score
 	}
 	return nil
-}
-
-// ShortestFirst is the name of a queue sort plugin in a KubeSchedulerConfiguration. It tries the
-// pods of the highest priority first and, of these, those of workloads whose pods live for less. All
-// profiles of a scheduler share one queue, so all of them have to enable the same queue sort plugin.
-const ShortestFirst = "ShortestFirst"
-
-var errNoArgs = errors.New("it takes no arguments")
-
-// NewShortestFirst makes the plugin ShortestFirst of one profile; it is a PluginFactory. The first
-// call begins to follow the pods' ends, through the handle's informers. The pods that nodes have
-// anyway do not count.
-func (h *Hub) NewShortestFirst(_ context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	if args != nil {
-		return nil, fmt.Errorf("plugin: %s: %w", ShortestFirst, errNoArgs)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p, err := h.lives.Plugin(lives.Config{
-		Name: ShortestFirst, Workload: h.workloads.identify, Now: h.clock,
-		Counts: func(pod *v1.Pod) bool { return !podstate.IsNodeOwned(pod) && !h.Placeholder(pod.UID) },
-	}, handle.SharedInformerFactory().Core().V1().Pods())
-	if err != nil {
-		return nil, fmt.Errorf("plugin: %s: follow pods: %w", ShortestFirst, err)
-	}
-	return p, nil
 }

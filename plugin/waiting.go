@@ -11,7 +11,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/placement"
-	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
 	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -80,7 +79,7 @@ type waitingConfig struct {
 	// retry is the longest pause between wakes, maxWait when a pod is overdue, 0 for never.
 	retry, maxWait time.Duration
 	rules          *rules
-	lives          *lives.Lives
+	lives          *lives
 }
 
 // waitingPod is a pod that was tried and is not yet bound.
@@ -128,7 +127,7 @@ type kind struct {
 
 func newWaiting() *waiting {
 	w := &waiting{due: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod), tentative: make(map[*node]*tentativeNode)}
-	w.configure(waitingConfig{moment: func() reserve.Moment { return reserve.Moment{} }, lives: new(lives.Lives)})
+	w.configure(waitingConfig{moment: func() reserve.Moment { return reserve.Moment{} }, lives: new(lives)})
 	return w
 }
 

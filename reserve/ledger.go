@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"cmp"
 	"container/list"
 	"errors"
 	"fmt"
@@ -448,4 +449,75 @@ func (l *Ledger) oldest(queue int) *entry {
 		return first.Value.(*entry)
 	}
 	return nil
+}
+
+// LedgerConfig holds the time limits of a Ledger. The zero value of a field
+// means its default.
+type LedgerConfig struct {
+	// TTL is how long an assumed pod may wait for its bind; default 15 min, more
+	// than the 10 min a volume may take to bind. A bound pod has no limit: pulling
+	// its image may take any time.
+	TTL time.Duration
+	// Linger is how long a pod that a report listed but the API has not shown is
+	// remembered after it was last listed; default 1 min, more than a watch lags.
+	Linger time.Duration
+	// Patience is how long a pod may be in flight before it no longer holds up
+	// those behind it on slow start's line (see [Flight].Late); default 2 min,
+	// after which kubelet gives up a request to the container runtime and starts
+	// over.
+	Patience time.Duration
+}
+
+const (
+	defaultTTL      = 15 * time.Minute
+	defaultLinger   = time.Minute
+	defaultPatience = 2 * time.Minute
+)
+
+// Validate returns an ErrInvalid for a negative limit.
+func (c LedgerConfig) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{{"TTL", c.TTL}, {"Linger", c.Linger}, {"Patience", c.Patience}} {
+		if f.value < 0 {
+			return refuse(f.name, f.value, "above 0, or 0 for the default")
+		}
+	}
+	return nil
+}
+
+// withDefaults returns c with its zero fields replaced.
+func (c LedgerConfig) withDefaults() LedgerConfig {
+	return LedgerConfig{
+		TTL: cmp.Or(c.TTL, defaultTTL), Linger: cmp.Or(c.Linger, defaultLinger), Patience: cmp.Or(c.Patience, defaultPatience),
+	}
+}
+
+// maxHold bounds what a pod may hold, like what one may ask for.
+const maxHold = 1e6
+
+// Hold keeps room for so many typical pods free on a node, in the name of a pod that
+// runs and takes nothing: Free leaves it out until Delete of the pod, and slow
+// start ignores it because no report will list the pod. It reports
+// whether that is a change. Repeated, it changes how much is held or where. A pod is held
+// for or claimed, never both: Hold ends a claim, Reserve and Bound end a hold. A number
+// of pods that is not in (0, 1e6] is an ErrInvalid.
+func (l *Ledger) Hold(node string, pod PodKey, pods float64) (changed bool, err error) {
+	if !(pods > 0 && pods <= maxHold) {
+		return false, refuse("pods", pods, "in (0, 1e6]")
+	}
+	asks, err := unitsOf(Demand{Typical: [Resources]float64{pods, pods}})
+	if err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e := l.entries[pod]; e != nil && e.held && e.account.node == node {
+		changed = e.asks != asks
+		l.change(e, func() { e.asks = asks })
+		return changed, nil
+	}
+	l.add(&entry{pod: pod, account: l.account(node), asks: asks, held: true}, time.Time{})
+	return true, nil
 }

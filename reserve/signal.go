@@ -2,6 +2,8 @@ package reserve
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"math"
 )
 
@@ -230,4 +232,13 @@ func (r *Rules) kept(s *Signal) float64 {
 		return 1 - r.CPUDemandPerCore/fullCores
 	}
 	return math.Max(0, .5-math.Max(leastWaiting*core, waitingRoot*math.Sqrt(core/fullCores)))
+}
+
+// ErrInvalid is the cause of every refused field and argument; test for it with
+// errors.Is. The error's text names the field, its value and what it must be.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// refuse returns an ErrInvalid that names the field; want completes "must be".
+func refuse(field string, value any, want string) error {
+	return fmt.Errorf("reserve: %s = %v: %w: must be %s", field, value, ErrInvalid, want)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -199,4 +200,177 @@ func isRuntime(comm string) bool {
 		return true
 	}
 	return strings.HasPrefix(comm, "runc")
+}
+
+// kubeletTree is where a kubelet keeps the cgroups of its pods: at rel below the root of
+// a hierarchy.
+type kubeletTree struct {
+	hierarchy, rel string
+	// use is what it held when it was found.
+	use treeUse
+}
+
+// treeUse is how sure it is that a kubelet uses a tree.
+type treeUse int
+
+const (
+	treeEmpty      treeUse = iota
+	treePods               // cgroups of pods, which may be left over from before
+	treeContainers         // and in one of them a container's
+)
+
+// Bounds of the search for a tree in an unusual place: how deep it goes, and how many
+// directories it lists.
+const (
+	searchDepth = 8
+	searchMost  = 4096
+)
+
+// findKubelet looks for the kubelet's tree below root: in the usual places, then, if none
+// of these has containers, anywhere. The one most in use is preferred: another may be another's
+// of the same name, or left over from another cgroup driver. elsewhere is a directory that has
+// pods without being one.
+func findKubelet(root string) (found kubeletTree, ok bool, elsewhere string) {
+	for _, h := range hierarchies {
+		for _, parent := range parents {
+			for _, name := range directories(filepath.Join(root, h, parent)) {
+				if !isKubepods(name) {
+					continue
+				}
+				rel := filepath.Join(parent, name)
+				use := useOf(filepath.Join(root, h, rel))
+				if use == treeContainers {
+					return kubeletTree{h, rel, use}, true, ""
+				}
+				if !ok || use > found.use {
+					found, ok = kubeletTree{h, rel, use}, true
+				}
+			}
+		}
+	}
+	for _, h := range hierarchies {
+		rel, use, stray := searchPods(filepath.Join(root, h), h == "")
+		if use > found.use {
+			found, ok = kubeletTree{h, rel, use}, true
+		}
+		if elsewhere == "" && stray != "" {
+			elsewhere = filepath.Join(root, h, stray)
+		}
+	}
+	if found.use > treeEmpty {
+		elsewhere = ""
+	}
+	return found, ok, elsewhere
+}
+
+// searchPods searches a hierarchy for the tree most in use, the shallowest first. stray is a
+// directory with pods that is no kubelet's.
+func searchPods(root string, skipHierarchies bool) (rel string, use treeUse, stray string) {
+	level := []string{""}
+	for depth, listed := 0, 0; depth < searchDepth && len(level) > 0; depth++ {
+		var next []string
+		for _, dir := range level {
+			if listed++; listed > searchMost {
+				return rel, use, stray
+			}
+			for _, name := range directories(filepath.Join(root, dir)) {
+				path := filepath.Join(dir, name)
+				switch {
+				case dir == "" && skipHierarchies && slices.Contains(hierarchies, name):
+					continue
+				case isQoS(name) && isKubepods(filepath.Base(dir)):
+					continue
+				case isKubepods(name):
+					if there := useOf(filepath.Join(root, path)); there > use {
+						rel, use = path, there
+					}
+					if use == treeContainers {
+						return rel, use, ""
+					}
+				}
+				if uid, isPod := podUID(name); isPod && isUUID(uid) {
+					if stray == "" && !isKubepods(filepath.Base(dir)) {
+						stray = dir
+					}
+					continue
+				}
+				next = append(next, path)
+			}
+		}
+		level = next
+	}
+	return rel, use, stray
+}
+
+// useOf returns what a kubelet's tree holds.
+func useOf(tree string) (use treeUse) {
+	names := directories(tree)
+	for _, class := range append([]string{""}, names...) {
+		if class != "" {
+			if !isQoS(class) {
+				continue
+			}
+			names = directories(filepath.Join(tree, class))
+		}
+		for _, name := range names {
+			if _, isPod := podUID(name); !isPod {
+				continue
+			}
+			if use = treePods; slices.ContainsFunc(directories(filepath.Join(tree, class, name)), isContainer) {
+				return treeContainers
+			}
+		}
+	}
+	return use
+}
+
+// isUUID reports whether a UID is one that an API server or a kubelet makes, with or
+// without its dashes.
+func isUUID(uid string) bool {
+	digits := strings.ReplaceAll(uid, "-", "")
+	return len(digits) == 32 && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
+// CgroupLayout reports which control groups are mounted at root, such as
+// /sys/fs/cgroup: "v2", "v1", "hybrid" of both, or "none". It distinguishes them as
+// systemd does.
+func CgroupLayout(root string) string {
+	there := func(path string) bool { return exists(filepath.Join(root, path)) }
+	switch {
+	case there("cgroup.controllers"):
+		return "v2"
+	case there("unified/cgroup.controllers"):
+		return "hybrid"
+	case there("cpu"), there("cpu,cpuacct"), there("cpuacct,cpu"), there("pids"):
+		return "v1"
+	}
+	return "none"
+}
+
+// ErrPIDNamespace is that the processes of pods cannot be seen: the process has a
+// PID namespace of its own, from which cgroup v1 shows no others, and there is no
+// pids controller whose counts show that they are there.
+var ErrPIDNamespace = errors.New("cgroup v1 without the pids controller shows no pod to a process in a PID namespace of its own: run the agent in the host's (hostPID)")
+
+// initialPIDs names the PID namespace of the machine: its inode is a constant of
+// Linux (PROC_PID_INIT_INO).
+const initialPIDs = "pid:[4026531836]"
+
+// blindInNamespace reports whether pods would be passed over in silence. Where a
+// node is itself a container, its namespace is not the machine's; the agent is in
+// one of its own only if the first process shares its cgroup.
+func (c CgroupConfig) blindInNamespace() bool {
+	if exists(filepath.Join(c.Root, "cgroup.controllers")) || exists(filepath.Join(c.Root, "pids")) {
+		return false
+	}
+	namespace, err := os.Readlink(filepath.Join(c.ProcRoot, "self/ns/pid"))
+	if err != nil || namespace == initialPIDs {
+		return false
+	}
+	first, err := os.ReadFile(filepath.Join(c.ProcRoot, "1/cgroup"))
+	if err != nil {
+		return false
+	}
+	own, err := os.ReadFile(filepath.Join(c.ProcRoot, "self/cgroup"))
+	return err == nil && string(own) == string(first)
 }

@@ -3,7 +3,10 @@ package telemetry
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -243,3 +246,132 @@ func (r *Reader) Close() error {
 }
 
 func clamp(x float64) float64 { return min(max(x, 0), 1) }
+
+// Channels reports which channels a Reader has beside cpu and memory, without which
+// no node can be judged. The zero value adds none.
+type Channels struct {
+	// MemoryPressure is the share of time in which some task waited for memory:
+	// reclaim, swap-in, a refault. It shows what the memory channel cannot, that
+	// what is in use is also needed.
+	MemoryPressure bool
+	// IO is the share of time in which some task waited for a block device.
+	IO bool
+	// Network is the load of the busiest link, the larger of its two directions.
+	Network bool
+}
+
+// channelNames are the names in schema order, each with what selects it; nil for
+// those that are always there.
+var channelNames = []struct {
+	name   string
+	choose func(*Channels) *bool
+}{
+	{cpuName, nil},
+	{memoryName, nil},
+	{memoryPressureName, func(c *Channels) *bool { return &c.MemoryPressure }},
+	{ioName, func(c *Channels) *bool { return &c.IO }},
+	{networkName, func(c *Channels) *bool { return &c.Network }},
+}
+
+// ParseChannels reads a list of channel names with commas between them, in any
+// order: cpu, memory, memory-pressure, io, network. cpu and memory are always
+// there, named or not. The error is a *FieldError.
+func ParseChannels(s string) (Channels, error) {
+	var c Channels
+	if strings.TrimSpace(s) == "" {
+		return c, nil
+	}
+	names := make([]string, len(channelNames))
+	for i, n := range channelNames {
+		names[i] = n.name
+	}
+	for name := range strings.SplitSeq(s, ",") {
+		name = strings.TrimSpace(name)
+		i := slices.Index(names, name)
+		if i < 0 {
+			return Channels{}, NewFieldError("channel", strconv.Quote(name), "not one of "+strings.Join(names, ", "))
+		}
+		if choose := channelNames[i].choose; choose != nil {
+			*choose(&c) = true
+		}
+	}
+	return c, nil
+}
+
+// String returns the names in schema order, as ParseChannels reads them.
+func (c Channels) String() string {
+	var names []string
+	for _, n := range channelNames {
+		if n.choose == nil || *n.choose(&c) {
+			names = append(names, n.name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// CPUMode selects what the cpu channel measures.
+type CPUMode string
+
+const (
+	// CPUHalf is (utilisation + contention)/2.
+	CPUHalf CPUMode = "half"
+	// CPUUtilisation is the share of CPU time that was not idle.
+	CPUUtilisation CPUMode = "utilisation"
+	// CPUContended is contention alone.
+	CPUContended CPUMode = "contention"
+)
+
+// CPUContention selects what the cpu channel takes for contention.
+type CPUContention string
+
+const (
+	// ContentionRunnable is the number of tasks that waited for a CPU, a CPU, at
+	// most 1: those that could run (procs_running of /proc/stat, the mean of the
+	// last readings) less those that did.
+	ContentionRunnable CPUContention = "runnable"
+	// ContentionPressure is the share of time in which some task waited for a CPU
+	// (pressure stall information). The kernel counts it on each CPU apart, so
+	// that any number of waiting tasks on one CPU of two makes a half. A kernel
+	// that has none leaves utilisation alone.
+	ContentionPressure CPUContention = "pressure"
+)
+
+// MemoryMode selects what the memory channel measures.
+type MemoryMode string
+
+const (
+	// MemoryAvailable is 1 − MemAvailable/MemTotal.
+	MemoryAvailable MemoryMode = "available"
+	// MemoryFree is 1 − (MemFree + Buffers + Cached)/MemTotal, the definition of the
+	// thesis that Spazio comes from; it counts shared memory as free.
+	MemoryFree MemoryMode = "free"
+)
+
+// CPUCounter selects the counter behind CPU utilisation. Steal, the time in which
+// the hypervisor ran other machines, is busy in all: where a counter leaves it
+// out it is added from /proc/stat.
+type CPUCounter string
+
+const (
+	// CounterAuto takes the finest there is: CounterCpuacct, else
+	// CounterCgroup, else CounterStat.
+	CounterAuto CPUCounter = "auto"
+	// CounterCgroup is usage_usec in cpu.stat of the root of cgroup v2 (Linux
+	// 5.8 on). It moves in steps of the kernel's tick (4 ms at 250 Hz).
+	CounterCgroup CPUCounter = "cgroup"
+	// CounterStat is the first line of /proc/stat, in steps of 10 ms.
+	CounterStat CPUCounter = "stat"
+	// CounterCpuacct is cpuacct.usage of the root of cgroup v1, also in the
+	// hybrid layout: what the scheduler measured in ns at every switch and
+	// tick, so that tasks which run for less than a tick count as long as they
+	// ran. Where the kernel accounts for interrupt time apart, that is not in it.
+	CounterCpuacct CPUCounter = "cpuacct"
+)
+
+// oneOf refuses a word that is none of those that a field may have.
+func oneOf[T ~string](field string, value T, allowed ...T) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return NewFieldError(field, value, fmt.Sprintf("not one of %v", allowed))
+}

@@ -1,10 +1,14 @@
 package telemetry
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -270,4 +274,266 @@ func (b *usageBuffer) memoryStall(g *usageGroup, r *PodReading) error {
 // vanished reports whether a file could not be read because its cgroup was removed.
 func vanished(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV)
+}
+
+// The files that a cgroup's usage is read from, those of memory first.
+const (
+	memoryStat = iota
+	memoryCurrent
+	memoryPeak
+	memoryEvents
+	cpuStat
+	cpuThrottle
+	cpuPressure
+	memoryPressure // read with those of the CPU: it sums up no statistics
+	unifiedStat
+	usageFiles
+)
+
+// The hierarchies of cgroup v1 that a file may be in, by preference.
+var (
+	inMemory  = []string{"memory"}
+	inCpuacct = []string{"cpu,cpuacct", "cpuacct,cpu", "cpuacct"}
+	inCPU     = []string{"cpu,cpuacct", "cpuacct,cpu", "cpu"}
+	inUnified = []string{"unified"} // of the hybrid layout
+)
+
+// usageNames are what the files are called, empty where a version has none.
+var usageNames = [usageFiles]struct {
+	v2, v1      string
+	hierarchies []string
+}{
+	memoryStat:     {"memory.stat", "memory.stat", inMemory},
+	memoryCurrent:  {"memory.current", "memory.usage_in_bytes", inMemory},
+	memoryPeak:     {"memory.peak", "memory.max_usage_in_bytes", inMemory},
+	memoryEvents:   {"memory.events", "", nil},
+	cpuStat:        {"cpu.stat", "cpuacct.usage", inCpuacct},
+	cpuThrottle:    {"", "cpu.stat", inCPU},
+	cpuPressure:    {"cpu.pressure", "cpu.pressure", inUnified},
+	memoryPressure: {"memory.pressure", "memory.pressure", inUnified},
+	unifiedStat:    {"", "cpu.stat", inUnified}, // beside the pressure
+}
+
+// usageFile is one of them: where the kubelet's tree is in its hierarchy and what
+// the file is called. The name is empty where the layout has none.
+type usageFile struct {
+	top    *directory
+	name   string
+	needed bool
+}
+
+// path is that of a group's.
+func (f *usageFile) path(group string) string { return filepath.Join(f.top.path, group, f.name) }
+
+// usageLayout is where a kubelet's tree and the files of its cgroups are. On cgroup v1
+// each controller may have a hierarchy of its own, in which the tree has the same
+// path.
+type usageLayout struct {
+	v2 bool
+	// top is the kubelet's directory in the hierarchy whose directories are listed.
+	top   string
+	files [usageFiles]usageFile
+	// tops are those of the files, each once.
+	tops []*directory
+}
+
+// close closes the directories, which are opened anew when a file of theirs is.
+func (l *usageLayout) close() {
+	for _, d := range l.tops {
+		d.close()
+	}
+}
+
+// set sets where a file is.
+func (l *usageLayout) set(i int, top, name string) {
+	at := slices.IndexFunc(l.tops, func(d *directory) bool { return d.path == top })
+	if at < 0 {
+		at, l.tops = len(l.tops), append(l.tops, &directory{path: top})
+	}
+	l.files[i] = usageFile{l.tops[at], name, i == memoryStat || i == cpuStat}
+}
+
+func newUsageLayout(root, hierarchy, tree string) usageLayout {
+	l := usageLayout{v2: hierarchy == "", top: filepath.Join(root, hierarchy, tree)}
+	for i, f := range usageNames {
+		if l.v2 {
+			l.set(i, l.top, f.v2)
+			continue
+		}
+		for _, h := range f.hierarchies {
+			if top := filepath.Join(root, h, tree); exists(top) {
+				l.set(i, top, f.v1)
+				break
+			}
+		}
+	}
+	return l
+}
+
+// classes are the directories of the tree that hold pods, relative to its top.
+func (l *usageLayout) classes() []string {
+	classes := []string{""}
+	for _, name := range directories(l.top) {
+		if isQoS(name) {
+			classes = append(classes, name)
+		}
+	}
+	return classes
+}
+
+// podDirectory is the name of the cgroup of a pod in the class: the inverse of podUID.
+func (l *usageLayout) podDirectory(class, uid string) string {
+	prefix, name := "", class
+	if class == "" {
+		name = filepath.Base(l.top)
+	} else {
+		prefix = class + "/"
+	}
+	if slice, systemd := strings.CutSuffix(name, ".slice"); systemd {
+		return prefix + slice + "-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice"
+	}
+	return prefix + "pod" + uid
+}
+
+// containerID is the ID in the name of a container's cgroup: <id> with the cgroupfs
+// driver, <runtime>-<id>.scope with systemd's.
+func containerID(name string) string {
+	name = strings.TrimSuffix(name, ".scope")
+	return name[strings.LastIndexByte(name, '-')+1:]
+}
+
+// directories are the names of those in dir, sorted; none if it is not there.
+func directories(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && e.Type()&os.ModeSymlink == 0 })
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+// A keyed is a line of a flat file of keys and numbers, such as a cgroup's
+// cpu.stat, that is looked for.
+type keyed struct {
+	name  string
+	value uint64
+	// needed: a text without it is incomplete. bad: it is there and not a number.
+	needed, found, bad bool
+}
+
+// maxKeyed bounds numbers, so that those of a file add up without overflow.
+const maxKeyed = 1 << 60
+
+// parseKeyed reads the wanted lines of a text into their values. Only complete lines
+// count. One that is no number, as where the kernel's sum ran below zero, is left out
+// unless it is needed; the error wraps ErrPartial or ErrMalformed.
+func parseKeyed(text []byte, want []keyed) error {
+	for line, rest, ok := cutLine(text); ok; line, rest, ok = cutLine(rest) {
+		name, field, _ := bytes.Cut(line, []byte(" "))
+		for i := range want {
+			k := &want[i]
+			if string(name) != k.name {
+				continue
+			}
+			value, after, found, valid := nextUint(field)
+			if k.bad = !found || !valid || len(after) > 0 || value > maxKeyed; k.bad && !k.needed {
+				break
+			}
+			if k.bad {
+				return fmt.Errorf("%w: %s is not a number", ErrMalformed, k.name)
+			}
+			k.value, k.found = value, true
+			break
+		}
+	}
+	for i := range want {
+		if want[i].needed && !want[i].found {
+			return fmt.Errorf("%w: no %s", ErrPartial, want[i].name)
+		}
+	}
+	return nil
+}
+
+// cpuTotals are what cpu.stat of a cgroup counts, in µs on cgroup v2. Of v1, Usage is
+// elsewhere and Throttled in ns.
+type cpuTotals struct {
+	Usage, Periods, ThrottledPeriods, Throttled uint64
+	// unthrottled: what a limit held up could not be read.
+	unthrottled bool
+}
+
+// parseCPUTotals reads cpu.stat of cgroup v2. Without the cpu controller, or a limit,
+// there are no periods.
+func parseCPUTotals(text []byte) (cpuTotals, error) {
+	want := [...]keyed{
+		{name: "usage_usec", needed: true}, {name: "nr_periods"}, {name: "nr_throttled"}, {name: "throttled_usec"},
+	}
+	if err := parseKeyed(text, want[:]); err != nil {
+		return cpuTotals{}, err
+	}
+	if want[1].bad || want[2].bad || want[3].bad {
+		return cpuTotals{Usage: want[0].value, unthrottled: true}, nil
+	}
+	return cpuTotals{Usage: want[0].value, Periods: want[1].value, ThrottledPeriods: want[2].value, Throttled: want[3].value}, nil
+}
+
+// parseThrottling reads cpu.stat of cgroup v1.
+func parseThrottling(text []byte) (cpuTotals, error) {
+	want := [...]keyed{
+		{name: "nr_periods", needed: true}, {name: "nr_throttled", needed: true}, {name: "throttled_time", needed: true},
+	}
+	if err := parseKeyed(text, want[:]); err != nil {
+		return cpuTotals{}, err
+	}
+	return cpuTotals{Periods: want[0].value, ThrottledPeriods: want[1].value, Throttled: want[2].value}, nil
+}
+
+// parseMemoryUse reads memory.stat of cgroup v2 and returns what MemAvailable loses
+// by the group, in bytes: the page cache, which it gives back, is not in it. Kernels
+// name some kinds later than others.
+func parseMemoryUse(text []byte) (uint64, error) {
+	want := [...]keyed{
+		{name: "anon", needed: true}, {name: "shmem", needed: true},
+		{name: "slab_unreclaimable"}, {name: "kernel_stack"}, {name: "pagetables"}, {name: "sock"},
+	}
+	return bounded(parseSum(text, want[:]))
+}
+
+// parseMemoryUseV1 is the same of cgroup v1, whose memory.stat has no kernel memory.
+func parseMemoryUseV1(text []byte) (uint64, error) {
+	want := [...]keyed{{name: "total_rss", needed: true}, {name: "total_shmem"}} // shmem since Linux 4.16
+	return bounded(parseSum(text, want[:]))
+}
+
+// parseOOMKills reads memory.events of cgroup v2.
+func parseOOMKills(text []byte) (uint64, error) {
+	want := [...]keyed{{name: "oom_kill", needed: true}}
+	return parseSum(text, want[:])
+}
+
+// maxBytes is more memory than a machine has.
+const maxBytes = 1 << 50
+
+// parseBytes is ParseCounter of an amount of memory, which the kernel may have counted below
+// zero.
+func parseBytes(text []byte) (uint64, error) { return bounded(ParseCounter(text)) }
+
+// bounded refuses an amount of memory that no machine has.
+func bounded(value uint64, err error) (uint64, error) {
+	if err == nil && value > maxBytes {
+		return 0, fmt.Errorf("%w: %d bytes of memory", ErrMalformed, value)
+	}
+	return value, err
+}
+
+// parseSum adds up the wanted lines.
+func parseSum(text []byte, want []keyed) (sum uint64, err error) {
+	if err := parseKeyed(text, want); err != nil {
+		return 0, err
+	}
+	for i := range want {
+		sum += want[i].value
+	}
+	return sum, nil
 }

@@ -1,11 +1,21 @@
 package web
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"embed"
+	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Server serves the page, whose links are relative: behind http.StripPrefix it may be mounted
@@ -143,4 +153,127 @@ func (s *Server) show(ctx context.Context, a *asker, p *painter) {
 			a.ask()
 		}
 	}
+}
+
+// errInvalid is wrapped by New's error for a Config.
+var errInvalid = errors.New("invalid")
+
+// Config is what a Server needs. The zero value of each field except Source is its default.
+type Config struct {
+	// Source knows what is shown. It is required.
+	Source Source
+	// Hosts are names and addresses, without ports, by which the page may be requested besides
+	// those of the loopback. Requests for another host are refused, because a foreign page in the
+	// same browser may have its own name resolve to this server.
+	Hosts []string
+	// AnyHost accepts every host name. It is for servers that authenticate their callers by
+	// something that a foreign page doesn't have, such as a certificate or a token.
+	AnyHost bool
+	// Interval is how often State is asked and a frame made, 1 s.
+	Interval time.Duration
+	// WriteTimeout bounds the sending of a frame, 10 s; a slower reader is disconnected.
+	WriteTimeout time.Duration
+	// Logger is slog.Default() if nil.
+	Logger *slog.Logger
+
+	// readers is how many may look at a time, and askTimeout bounds what the Source may take for
+	// one answer.
+	readers    int
+	askTimeout time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.Interval = cmp.Or(c.Interval, time.Second)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
+	c.askTimeout = cmp.Or(c.askTimeout, 10*time.Second)
+	c.readers = cmp.Or(c.readers, 32)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	return c
+}
+
+// validate returns a *field.Error for the first field out of its range.
+func (c Config) validate() error {
+	refuse := func(name string, value any) error {
+		return &field.Error{Package: "web", Field: name, Value: value, Err: errInvalid}
+	}
+	if c.Source == nil {
+		return refuse("Source", nil)
+	}
+	for _, host := range c.Hosts {
+		if nameOf(host) == "" || strings.ContainsAny(host, "/ ") {
+			return refuse("Hosts", host)
+		}
+	}
+	switch {
+	case c.Interval < 0:
+		return refuse("Interval", c.Interval)
+	case c.WriteTimeout < 0:
+		return refuse("WriteTimeout", c.WriteTimeout)
+	}
+	return nil
+}
+
+// guard refuses what no reader of the page asks, and sets the headers that every answer has.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		SetHeaders(w.Header(), false)
+		switch {
+		case !s.serves(r.Host):
+			http.Error(w, "this server is not asked for by that name", http.StatusMisdirectedRequest)
+		case foreign(r):
+			http.Error(w, "another site asks", http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// serves reports whether the server has the host name. It protects against DNS rebinding, where a
+// foreign site's name resolves to this server.
+func (s *Server) serves(host string) bool {
+	name := nameOf(host)
+	if s.config.AnyHost || s.hosts[name] || name == "localhost" {
+		return true
+	}
+	address, err := netip.ParseAddr(name)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// nameOf is a host without its port, in small letters.
+func nameOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if inside, ok := strings.CutPrefix(host, "["); ok {
+		host = strings.TrimSuffix(inside, "]")
+	}
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// foreign reports whether a browser sends the request for a page of another site, which couldn't
+// read the answer, but would take a reader's place. Opening this page by a link is allowed.
+func foreign(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return false
+	}
+	return r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
+}
+
+//go:embed static
+var embedded embed.FS
+
+// readPage returns the page and the files that it loads. The page has their version; one that gets
+// a frame of another version reloads.
+func readPage() (page []byte, files *Files, err error) {
+	if files, err = ReadFiles(embedded, "static"); err != nil {
+		return nil, nil, err
+	}
+	page, err = embedded.ReadFile("static/index.html")
+	return bytes.ReplaceAll(page, []byte("VERSION"), []byte(files.Version())), files, err
+}
+
+func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(s.page))
 }

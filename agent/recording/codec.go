@@ -1,13 +1,20 @@
 package recording
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/crc32"
+	"io"
 	"math"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/svd"
 )
 
 const (
@@ -197,4 +204,137 @@ func (b *body) end() error {
 		return errBody
 	}
 	return nil
+}
+
+// Records that are rare are JSON, whose floats are the same when read back and
+// whose fields need no code of their own.
+
+// Header begins a file.
+type Header struct {
+	// Part counts the files of one Recorder from 1.
+	Part int `json:"part"`
+	// Config is that of the pipeline recorded.
+	Config agent.Config `json:"config"`
+}
+
+// fleet is a word of the aggregator and when it came.
+type fleet struct {
+	At     time.Time    `json:"at"`
+	Schema string       `json:"schema"`
+	Model  svd.State    `json:"model"`
+	Costs  []agent.Cost `json:"costs"`
+	Nodes  int          `json:"nodes"`
+}
+
+func appendJSON(dst []byte, k Kind, v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("recording: %s: %w", k, err)
+	}
+	return append(append(dst, byte(k)), text...), nil
+}
+
+// decodeJSON reads all of text into v. A field that v does not have is refused:
+// without it nothing could be replayed truly.
+func decodeJSON(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errBody
+	}
+	return nil
+}
+
+func appendFleet(dst []byte, at time.Time, f agent.Fleet) ([]byte, error) {
+	return appendJSON(dst, KindFleet, fleet{at.Round(0).UTC(), f.Schema, f.Model.State(), f.Costs, f.Nodes})
+}
+
+func decodeHeader(text []byte) (Record, error) {
+	h := new(Header)
+	if err := decodeJSON(text, h); err != nil {
+		return Record{}, err
+	}
+	if err := h.Config.Validate(); err != nil {
+		return Record{}, err
+	}
+	return Record{Kind: KindHeader, Header: h}, nil
+}
+
+func decodeState(text []byte) (Record, error) {
+	s := new(agent.State)
+	if err := decodeJSON(text, s); err != nil {
+		return Record{}, err
+	}
+	return Record{Kind: KindSnapshot, At: s.At, State: s}, nil
+}
+
+func decodeFleet(text []byte) (Record, error) {
+	var f fleet
+	if err := decodeJSON(text, &f); err != nil {
+		return Record{}, err
+	}
+	r := Record{Kind: KindFleet, At: f.At, Fleet: &agent.Fleet{Schema: f.Schema, Costs: f.Costs, Nodes: f.Nodes}}
+	if f.Model.Dim == 0 {
+		return r, nil
+	}
+	var err error
+	r.Fleet.Model, err = svd.FromState(f.Model)
+	return r, err
+}
+
+// ErrEmpty reports that a directory holds no recording.
+var ErrEmpty = errors.New("recording: no files")
+
+// refuse returns a *field.Error with the reason in words.
+func refuse(name string, value any, format string, args ...any) error {
+	return &field.Error{Package: "recording", Field: name, Value: value, Err: fmt.Errorf("%w: "+format, append([]any{agent.ErrInvalid}, args...)...)}
+}
+
+// TornError reports that a file ends within a record, as one does that its writer
+// could not close. What was read before is good.
+type TornError struct {
+	// Path is the file, empty for a stream; Offset is where the torn record
+	// begins.
+	Path   string
+	Offset int64
+	Reason string
+}
+
+func (e *TornError) Error() string {
+	return fmt.Sprintf("recording: %s is torn at byte %d: %s", name(e.Path), e.Offset, e.Reason)
+}
+
+// FormatError reports that a file is no recording, of another version, or holds a
+// record that is whole but makes no sense.
+type FormatError struct {
+	// Path is the file, empty for a stream; Offset is where the record begins.
+	Path   string
+	Offset int64
+	Err    error
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("recording: %s, byte %d: %v", name(e.Path), e.Offset, e.Err)
+}
+
+func (e *FormatError) Unwrap() error { return e.Err }
+
+func name(path string) string {
+	if path == "" {
+		return "stream"
+	}
+	return path
+}
+
+// DriftError reports that a snapshot is not the state that replay had arrived at.
+type DriftError struct {
+	// At is the time of the snapshot.
+	At time.Time
+}
+
+func (e *DriftError) Error() string {
+	return fmt.Sprintf("recording: the state at %s is not the one replayed", e.At.Format(time.RFC3339Nano))
 }

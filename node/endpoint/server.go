@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -182,3 +183,57 @@ func (h *Server) Run(ctx context.Context) error {
 
 // Close frees the port of a server that was never run.
 func (h *Server) Close() error { return h.listener.Close() }
+
+// onLoopback refuses requests to another name than loopback's. A browser sends such for a page
+// from elsewhere whose name its owner has lead here, and would let it read the answer.
+func onLoopback(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLoopback(r.Host) {
+			http.Error(w, "this server is asked for as localhost or by its address of loopback alone", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isLoopback reports whether a Host header, which programs may leave out, is of loopback.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	address, err := netip.ParseAddr(host)
+	return host == "" || host == "localhost" || err == nil && address.Unmap().IsLoopback()
+}
+
+// limits are those of every server here: Prometheus, probes and some people ask, of whom a
+// page takes 32: 64 are served. One address may have all of them, as a port-forward makes all callers
+// loopback; when they are used up, what is silent or of the address with most gives way.
+var limits = transport.Limits{Connections: 128, Unauthenticated: 64}
+
+// Limit returns a listener of l's connections that are within the bounds of this package's
+// servers, for a server of another make.
+func Limit(l net.Listener) (net.Listener, error) {
+	guard, err := transport.NewConnLimiter(limits)
+	if err != nil {
+		return nil, err
+	}
+	return guard.Limit(l), nil
+}
+
+// mostScrapes bounds the scrapes in progress; each takes some 200 KiB in a process of twenty
+// megabytes. Further ones wait for their turn.
+const mostScrapes = 2
+
+// inTurn lets so many requests be answered at a time. One that has gone is not answered.
+func inTurn(most int, h http.Handler) http.Handler {
+	turns := make(chan struct{}, most)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+			h.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	})
+}

@@ -14,7 +14,6 @@ import (
 // signalMetrics are by target; several agents of one process share them. The
 // series of a target are there while some agent has a stream to it.
 type signalMetrics struct {
-	lookups                                        prometheus.Counter
 	reports, heartbeats, missed, failures, notices *prometheus.CounterVec
 	connected                                      *prometheus.GaugeVec
 	age                                            *prometheus.HistogramVec
@@ -60,14 +59,11 @@ func newSignalMetrics(r prometheus.Registerer) (*signalMetrics, error) {
 			Name: "spazio_signal_report_age_seconds", Help: "Age of the newest sample when the scheduler's stream took a report or a heartbeat.",
 			Buckets: []float64{.001, .01, .1, 1, 10, 100},
 		}, target),
-		lookups: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "spazio_signal_lookup_failures_total", Help: "Lookups of a scheduler's name that failed.",
-		}),
 	})
 }
 
 func (m *signalMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.reports, m.heartbeats, m.missed, m.failures, m.notices, m.connected, m.age, m.lookups}
+	return []prometheus.Collector{m.reports, m.heartbeats, m.missed, m.failures, m.notices, m.connected, m.age}
 }
 
 // Describe implements prometheus.Collector.
@@ -120,7 +116,7 @@ func (m *signalMetrics) release(target string) {
 
 type modelMetrics struct {
 	pushes, failures prometheus.Counter
-	version, nodes   prometheus.Gauge
+	nodes            prometheus.Gauge
 }
 
 func newModelMetrics(r prometheus.Registerer) (m modelMetrics, err error) {
@@ -131,11 +127,6 @@ func newModelMetrics(r prometheus.Registerer) (m modelMetrics, err error) {
 	}
 	if m.failures, err = build.Shared[prometheus.Counter](r, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "spazio_model_failures_total", Help: "Pushes that failed or were refused.",
-	})); err != nil {
-		return m, err
-	}
-	if m.version, err = build.Shared[prometheus.Gauge](r, prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "spazio_model_fleet_version", Help: "Version of the fleet's model received last.",
 	})); err != nil {
 		return m, err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/energy"
-	"github.com/spazio-scheduler/spazio/plugin/silence"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -170,7 +169,9 @@ const (
 	DefaultMaxReportRate = 20
 	DefaultReportBurst   = 40
 	DefaultTokenAudience = "spazio-scheduler"
-	DefaultOptOut        = "spazio-scheduler.github.io/opt-out"
+	// DefaultSignalLostAfter is how long a node must be silent until an event announces it.
+	DefaultSignalLostAfter = 5 * time.Minute
+	DefaultOptOut          = "spazio-scheduler.github.io/opt-out"
 
 	// EnergyMarginal and EnergyRemaining are the values of EnergyObjective.
 	EnergyMarginal  = "Marginal"
@@ -202,7 +203,7 @@ func (a SpazioArgs) WithDefaults() SpazioArgs {
 	}
 	setDefault(&a.AssumedTTL.Duration, DefaultAssumedTTL)
 	setDefault(&a.IdleTimeout.Duration, idleTimeout(a.MaxAge.Duration))
-	setDefault(&a.SignalLostAfter.Duration, max(silence.DefaultAfter, a.MaxAge.Duration))
+	setDefault(&a.SignalLostAfter.Duration, max(DefaultSignalLostAfter, a.MaxAge.Duration))
 	setDefault(&a.MaxReportRate, DefaultMaxReportRate)
 	setDefault(&a.ReportBurst, DefaultReportBurst)
 	setDefault(&a.TieTolerance, defaultTieTolerance)
@@ -297,4 +298,50 @@ func (a *SpazioArgs) DeepCopyObject() runtime.Object {
 		return c
 	}
 	return nil
+}
+
+// SlotsKind is the name of the plugin SpazioSlots and "Args".
+const SlotsKind = "SpazioSlotsArgs"
+
+// Ways to put a pod into its slot.
+const (
+	// SwapImmediate: the slot's placeholder is deleted without grace, then the pod is bound.
+	SwapImmediate = "Immediate"
+	// SwapGraceful: the placeholder has a second to end, and the pod is bound when it is gone:
+	// for a kubelet that counts a removed pod's resources until its containers have ended.
+	SwapGraceful = "Graceful"
+)
+
+// SpazioSlotsArgs are the arguments of the plugin SpazioSlots. The zero value of a
+// field means its default. A plain value.
+type SpazioSlotsArgs struct {
+	metav1.TypeMeta
+
+	// Swap is Immediate (default) or Graceful.
+	Swap string
+}
+
+// WithDefaults returns a with its empty fields set.
+func (a SpazioSlotsArgs) WithDefaults() SpazioSlotsArgs {
+	if a.Swap == "" {
+		a.Swap = SwapImmediate
+	}
+	return a
+}
+
+// Validate returns a *field.Error if a field is wrong.
+func (a SpazioSlotsArgs) Validate() error {
+	if swap := a.WithDefaults().Swap; swap != SwapImmediate && swap != SwapGraceful {
+		return invalid("swap", a.Swap, "must be "+SwapImmediate+" or "+SwapGraceful)
+	}
+	return nil
+}
+
+// DeepCopyObject implements runtime.Object.
+func (a *SpazioSlotsArgs) DeepCopyObject() runtime.Object {
+	if a == nil {
+		return nil
+	}
+	out := *a
+	return &out
 }

@@ -1,7 +1,11 @@
 package plugintest
 
 import (
+	"fmt"
+	"os"
+	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -81,4 +85,60 @@ func (r *Room) Stop() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.longest
+}
+
+// Reservations checks every reservation against the rule as documented, independently of the
+// plugin's code: a node takes a pod if it is not saturated, has one available beyond those in
+// flight and those that room is held for, and slow start leaves a place. The zero value is ready.
+// It is safe for concurrent use.
+type Reservations struct {
+	mu     sync.Mutex
+	count  int
+	on     map[string]int
+	faults []string
+}
+
+// Observe is a plugin.HubOptions.OnReserve.
+func (r *Reservations) Observe(node string, s reserve.Signal, f reserve.Flight) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count++
+	if r.on == nil {
+		r.on = map[string]int{}
+	}
+	r.on[node]++
+	slowStart := max(max(s.Cores, leastStart)+float64(s.Pods)/2, s.Allowance)
+	if s.Saturated || s.Avail-f.Demand-f.Held < 1 || f.Demand-f.Stalled-f.Late >= slowStart {
+		r.faults = append(r.faults, fmt.Sprintf("%s: %+v with %+v", node, s, f))
+	}
+}
+
+// leastStart is the number of pods that slow start admits on an empty node of any size.
+const leastStart = 2
+
+// Counts returns all reservations, and those on a node.
+func (r *Reservations) Counts(node string) (all, there int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count, r.on[node]
+}
+
+// Faults describes the wrong reservations.
+func (r *Reservations) Faults() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.faults)
+}
+
+// EmptyTemp gives the test a temporary directory of its own, and fails the test if anything is
+// left there at its end.
+func EmptyTemp(t testing.TB) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Cleanup(func() {
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	})
 }

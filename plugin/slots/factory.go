@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,8 @@ import (
 	"k8s.io/client-go/informers"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -75,27 +78,7 @@ func NewFactory(o Options) *Factory {
 // *SpazioSlotsArgs, internal or v1, or the *runtime.Unknown in which the scheduler hands
 // over what its scheme does not know. Defaults are not filled in.
 func DecodeArgs(obj runtime.Object) (config.SpazioSlotsArgs, error) {
-	switch o := obj.(type) {
-	case nil:
-		return config.SpazioSlotsArgs{}, nil
-	case *config.SpazioSlotsArgs:
-		if o == nil {
-			return config.SpazioSlotsArgs{}, nil
-		}
-		return *o, nil
-	case *configv1.SpazioSlotsArgs:
-		if o == nil {
-			return config.SpazioSlotsArgs{}, nil
-		}
-		return configv1.SlotsToInternal(*o), nil
-	case *runtime.Unknown:
-		decoded, err := configv1.Decode(o, config.SlotsKind)
-		if err != nil {
-			return config.SpazioSlotsArgs{}, err
-		}
-		return DecodeArgs(decoded)
-	}
-	return config.SpazioSlotsArgs{}, configv1.WrongKind(fmt.Sprintf("%T", obj), config.SlotsKind)
+	return configv1.Args(obj, config.SlotsKind, configv1.SlotsToInternal)
 }
 
 // New makes the plugin of one profile; it is a PluginFactory. The first call begins to
@@ -265,4 +248,120 @@ func placeOf(pod *v1.Pod) (place, bool) {
 	id, err := slot.ParseID(pod.Annotations[AnnotationSlot])
 	testbed := types.UID(pod.Labels[LabelTestbedUID])
 	return place{testbed, id}, err == nil && testbed != ""
+}
+
+// Name is the plugin's name in a scheduler's configuration.
+const Name = "SpazioSlots"
+
+// These names are documented in package operator/v1alpha1, which plugins do not import. A test of
+// the programs, which import both, keeps them equal.
+const (
+	// Group, Version and BatchJobs identify the resource of BatchJobs.
+	Group     = "testbed.spazio-scheduler.github.io"
+	Version   = "v1alpha1"
+	BatchJobs = "batchjobs"
+
+	LabelRole        = Group + "/role"
+	LabelTestbedUID  = Group + "/testbed-uid"
+	LabelBatchJobUID = Group + "/batchjob-uid"
+	LabelAttempt     = Group + "/attempt"
+	AnnotationSlot   = Group + "/slot"
+
+	RolePlaceholder = "placeholder"
+	RoleSlot        = "slot"
+)
+
+func isPlaceholder(pod *v1.Pod) bool { return pod.Labels[LabelRole] == RolePlaceholder }
+
+// isTenant reports whether the pod belongs to a BatchJob and goes into a slot.
+func isTenant(pod *v1.Pod) bool { return pod.Labels[LabelRole] == RoleSlot }
+
+// metricSet holds the plugin's metrics. Safe for concurrent use.
+type metricSet struct{ swap *metrics.Histogram }
+
+// registerMetrics registers the metrics with the scheduler's registry, once for the
+// process however many Factories there are.
+var registerMetrics = sync.OnceValue(func() *metricSet {
+	m := &metricSet{swap: metrics.NewHistogram(&metrics.HistogramOpts{
+		Namespace: "spazio_testbed", Name: "swap_seconds", StabilityLevel: metrics.ALPHA,
+		Help:    "Time in which no pod held a slot's resources: from the end of its placeholder to the bind of its pod, failed attempts included.",
+		Buckets: metrics.ExponentialBuckets(.0005, 2, 16),
+	})}
+	legacyregistry.MustRegister(m.swap)
+	return m
+})
+
+const (
+	// grace is how long a placeholder has to end with swap: Graceful, in seconds.
+	grace = 1
+	// graceMost bounds the wait for a placeholder's end, because its node's kubelet may be away.
+	graceMost = 30 * time.Second
+)
+
+var errNoSlot = errors.New("SpazioSlots: the pod has no slot")
+
+// Bind puts a pod into its slot in the place of the slot's placeholder, and a placeholder on its node. If
+// Bind fails, the pod keeps its slot, because the placeholder may be gone.
+func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	var annotations map[string]string
+	if isTenant(pod) {
+		at, placeholders, ok := p.table.swap(pod.UID)
+		if !ok || at.slot.Node != node {
+			return fwk.AsStatus(fmt.Errorf("%w on %s", errNoSlot, node))
+		}
+		for _, g := range placeholders {
+			ended, err := p.end(ctx, g)
+			if err != nil {
+				return fwk.AsStatus(fmt.Errorf("delete the placeholder %s/%s of the slot %s: %w", g.namespace, g.name, at.slot, err))
+			}
+			p.table.emptied(pod.UID, ended, p.options.Now())
+		}
+		annotations = map[string]string{AnnotationSlot: at.slot.String()}
+	}
+	if err := p.bind(ctx, pod, node, annotations); err != nil {
+		return fwk.AsStatus(err)
+	}
+	if held, ok := p.table.tenancy(pod.UID); ok && !held.emptied.IsZero() {
+		p.metrics.swap.Observe(p.options.Now().Sub(held.emptied).Seconds())
+	}
+	return nil
+}
+
+// end deletes a placeholder, and reports whether it did. It is no error if the placeholder was already gone.
+func (p *plugin) end(ctx context.Context, g placeholder) (ended bool, err error) {
+	var seconds int64
+	if p.graceful {
+		seconds = grace
+	}
+	klog.FromContext(ctx).V(3).Info("Deleting the placeholder of a slot", "placeholder", klog.KRef(g.namespace, g.name))
+	err = p.handle.ClientSet().CoreV1().Pods(g.namespace).Delete(ctx, g.name, metav1.DeleteOptions{
+		GracePeriodSeconds: &seconds, Preconditions: &metav1.Preconditions{UID: &g.uid},
+	})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // a conflict: another pod has its name
+		return false, nil
+	case err != nil || !p.graceful:
+		return err == nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, graceMost)
+	defer cancel()
+	err = p.table.awaitGone(ctx, g.uid)
+	return err == nil, err
+}
+
+// bind binds a pod as DefaultBinder does, with annotations.
+func (p *plugin) bind(ctx context.Context, pod *v1.Pod, node string, annotations map[string]string) error {
+	binding := &v1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: annotations},
+		Target:     v1.ObjectReference{Kind: "Node", Name: node},
+	}
+	cacher := p.handle.APICacher()
+	if cacher == nil {
+		return p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
+	}
+	finished, err := cacher.BindPod(binding)
+	if err != nil {
+		return err
+	}
+	return cacher.WaitOnFinish(ctx, finished)
 }

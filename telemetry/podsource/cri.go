@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 
-	"google.golang.org/grpc"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -14,26 +13,26 @@ import (
 // and events (GetContainerEvents) say what happens between two listings; a runtime without
 // events is listed once a second. The error is a *telemetry.FieldError.
 func NewCRI(c Config) (*Source, error) {
-	return newSource(c, follower[*runtimeapi.ContainerEventResponse]{
-		what:     "CRI runtime",
-		endpoint: func() string { return endpointOf(c) },
-		runtime: func(conn *grpc.ClientConn) runtime[*runtimeapi.ContainerEventResponse] {
-			return criClient{runtimeapi.NewRuntimeServiceClient(conn)}
-		},
-	})
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return &Source{config: c.follow()}, nil
 }
 
+// defaultEndpoints are the sockets of containerd and CRI-O.
+var defaultEndpoints = []string{"/run/containerd/containerd.sock", "/run/crio/crio.sock"}
+
 // endpointOf returns the endpoint that is configured, or the first default that exists.
-func endpointOf(c Config) string {
-	if c.Endpoint != "" {
-		return c.Endpoint
+func endpointOf(configured string) string {
+	if configured != "" {
+		return configured
 	}
-	for _, e := range defaultEndpoints() {
+	for _, e := range defaultEndpoints {
 		if _, err := os.Stat(e); err == nil {
 			return e
 		}
 	}
-	return defaultEndpoints()[0]
+	return defaultEndpoints[0]
 }
 
 // The labels by which a container names its pod.
@@ -45,14 +44,6 @@ const (
 
 type criClient struct {
 	api runtimeapi.RuntimeServiceClient
-}
-
-func (c criClient) subscribe(ctx context.Context) (func() (*runtimeapi.ContainerEventResponse, error), error) {
-	stream, err := c.api.GetContainerEvents(ctx, &runtimeapi.GetEventsRequest{})
-	if err != nil {
-		return nil, err
-	}
-	return stream.Recv, nil
 }
 
 // list returns all containers that run or ran, and the sandboxes that do. The
@@ -90,33 +81,31 @@ func (c criClient) list(ctx context.Context) ([]container, error) {
 	return list, nil
 }
 
-// isComplete is true: a list shows what was missed.
-func (c criClient) isComplete() bool { return true }
-
 func sandbox(id string, m *runtimeapi.PodSandboxMetadata) container {
 	return container{ID: id, UID: m.GetUid(), Sandbox: id, Namespace: m.GetNamespace(), PodName: m.GetName()}
 }
 
 // apply follows an event about a container, or the sandbox, of a pod and about the
-// pod's other containers. Events may overtake each other: an end is final.
-func (c criClient) apply(_ context.Context, pods *podSet, e *runtimeapi.ContainerEventResponse) (fits bool, err error) {
+// pod's other containers, and reports whether it fits what is known; after one that does not, the
+// containers are listed again. Events may overtake each other: an end is final.
+func (s *podSet) apply(e *event) (fits bool) {
 	status := e.GetPodSandboxStatus()
 	uid := status.GetMetadata().GetUid()
 	own := e.ContainerId == status.GetId() // the event is the sandbox's own
 	fits = true
 	if e.ContainerEventType != runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT {
-		pods.churn()
+		s.report.Churn()
 	}
 	switch e.ContainerEventType {
 	case runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT:
 		if own {
-			pods.start(sandbox(e.ContainerId, status.GetMetadata()))
+			s.start(sandbox(e.ContainerId, status.GetMetadata()))
 		}
 		fits = own || slices.ContainsFunc(e.ContainersStatuses, func(x *runtimeapi.ContainerStatus) bool { return x.Id == e.ContainerId })
 	case runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT:
-		fits = pods.end(e.ContainerId)
+		fits = s.end(e.ContainerId)
 	case runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT:
-		pods.end(e.ContainerId)
+		s.end(e.ContainerId)
 	}
 	for _, x := range e.ContainersStatuses {
 		container := container{
@@ -125,12 +114,12 @@ func (c criClient) apply(_ context.Context, pods *podSet, e *runtimeapi.Containe
 		}
 		switch x.GetState() {
 		case runtimeapi.ContainerState_CONTAINER_RUNNING:
-			pods.start(container)
+			s.start(container)
 		case runtimeapi.ContainerState_CONTAINER_EXITED:
 			// It may have come and gone unseen.
-			pods.start(container)
-			pods.end(x.Id)
+			s.start(container)
+			s.end(x.Id)
 		}
 	}
-	return fits, nil
+	return fits
 }

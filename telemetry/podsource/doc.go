@@ -2,11 +2,10 @@
 // telemetry.PodSource.
 //
 //   - [NewCRI] asks the container runtime through the CRI, whichever it is, over its socket.
-//   - [NewContainerd] asks containerd's own API, which reports some milliseconds earlier.
 //   - Package kube watches the Kubernetes API: neither files nor a socket of the node, and a
 //     second later or more.
 //
-// The two over a socket list the containers at the start, after every reconnection, every
+// The one over a socket lists the containers at the start, after every reconnection, every
 // 30 s and when an event does not fit what is known, so that the set of pods is
 // right again after any loss.
 //

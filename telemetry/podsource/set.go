@@ -42,8 +42,6 @@ type pod struct {
 	containers int             // that run
 	sandboxes  map[string]bool // IDs of those that run
 	started    map[string]bool // names of the containers that have run
-	// unsure: more may have run.
-	unsure bool
 	// namespace and name are the pod's, as a container reported them.
 	namespace, name string
 }
@@ -55,9 +53,6 @@ func (p *pod) state(uid string) telemetry.Pod {
 		out.State = telemetry.PodRunning
 	case len(p.started) > 0:
 		out.State = telemetry.PodStopped
-	}
-	if p.unsure {
-		out.Starts = telemetry.StartsUnknown
 	}
 	return out
 }
@@ -137,24 +132,20 @@ func (s *podSet) end(id string) bool {
 
 func (s *podSet) hasEnded(id string) bool { return s.ended[id] || s.endedBefore[id] }
 
-// replace sets which containers run and, if complete, which of their pods have
-// ended; it was read after the events that came so far. An incomplete list leaves
-// unsure how many containers of a pod have run of which it brings news.
-func (s *podSet) replace(containers []container, complete bool) {
+// replace sets which containers run and which of their pods have ended; it was read after the
+// events that came so far.
+func (s *podSet) replace(containers []container) {
 	running := make(map[string]bool, len(containers))
 	for _, c := range containers {
 		running[c.ID] = !c.Ended
 	}
-	news := map[string]bool{}
-	for id, c := range s.running {
+	for id := range s.running {
 		if !running[id] {
-			news[c.UID] = true
 			s.stop(id)
 		}
 	}
 	for _, c := range containers {
 		if _, known := s.running[c.ID]; !known && !c.Ended {
-			news[c.UID] = true
 			s.start(c)
 		}
 	}
@@ -165,32 +156,5 @@ func (s *podSet) replace(containers []container, complete bool) {
 			s.report.Put(c.UID, p.state(c.UID))
 		}
 	}
-	if !complete {
-		for uid := range news {
-			s.doubt(uid)
-		}
-	}
 	s.ended, s.endedBefore = nil, s.ended
-}
-
-// doubtAll notes that containers may have come and gone unseen.
-func (s *podSet) doubtAll() {
-	for uid := range s.pods {
-		s.doubt(uid)
-	}
-}
-
-func (s *podSet) doubt(uid string) {
-	if p := s.pods[uid]; p != nil {
-		p.unsure = true
-		s.report.Put(uid, p.state(uid))
-	}
-}
-
-// churn notes that something starts or stops that changes no pod yet.
-func (s *podSet) churn() { s.report.Churn() }
-
-// notify is that of [follow.Pods].
-func (s *podSet) notify(notify func(telemetry.PodEvent)) {
-	s.report.Report(notify)
 }

@@ -150,7 +150,7 @@ func (o *options) bindTelemetry(f *pflag.FlagSet) {
 	}
 	f.StringVar(&o.usage, "usage", "off", "whether to read what each pod takes from its cgroup: off or on")
 	f.StringVar(&o.runtime, "runtime-endpoint", "", "unix socket for --pod-source cri or containerd (default where runtimes usually listen)")
-	f.StringVar(&o.channels, "channels", telemetry.Channels{}.String(), "what is measured, comma-separated; power is a share of --power-limit")
+	f.StringVar(&o.channels, "channels", telemetry.Channels{}.String(), "what is measured, comma-separated")
 	f.StringVar(&o.cpuMode, "cpu-mode", string(telemetry.CPUHalf), "what counts as CPU usage: half (of utilisation and contention), utilisation or contention")
 	f.StringVar(&o.contention, "cpu-contention", string(telemetry.ContentionRunnable), "what counts as contention for the CPU: runnable (tasks that wait) or pressure (PSI)")
 	f.StringVar(&o.cpuCounter, "cpu-counter", string(telemetry.CounterAuto), "where utilisation is read: auto, cgroup, cpuacct or stat")
@@ -165,7 +165,7 @@ func (o *options) parse() error {
 		return err
 	}
 	o.parseTokens()
-	if err := o.energy.parse(&o.channels, o.telemetry.SysRoot); err != nil {
+	if err := o.energy.parse(o.telemetry.SysRoot); err != nil {
 		return err
 	}
 	if err := o.parseTelemetry(); err != nil {

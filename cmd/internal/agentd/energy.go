@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -23,8 +21,6 @@ type energyFlags struct {
 	idle    string
 	redfish source.RedfishConfig
 	pods    time.Duration
-	limit   float64      // W
-	channel bool         // --channels has power
 	rules   energy.Split // of idle
 }
 
@@ -35,22 +31,10 @@ func (e *energyFlags) bind(f *pflag.FlagSet) {
 	f.DurationVar(&e.pods, "energy-pods", node.DefaultEnergyPods, "how often energy is divided among the pods, at least 1s")
 	f.StringVar(&e.redfish.URL, "energy-redfish-url", "", "https URL of the Power resource of a management controller; --energy redfish needs it")
 	f.StringVar(&e.redfish.TokenFile, "energy-redfish-token-file", "", "file with the token of a session there, read at each request; --energy redfish needs it")
-	f.Float64Var(&e.limit, "power-limit", 0, "watts that the channel power of --channels is a share of; that channel needs it")
 }
 
-// parse completes the configs; a channel power is taken out of the channels.
-func (e *energyFlags) parse(channels *string, sysRoot string) error {
-	list := strings.Split(*channels, ",")
-	if i := slices.Index(list, node.PowerChannel); i >= 0 {
-		e.channel = true
-		*channels = strings.Join(slices.Delete(list, i, i+1), ",")
-	}
-	switch {
-	case e.channel && e.off():
-		return fmt.Errorf("--channels: %s needs --energy", node.PowerChannel)
-	case e.channel != (e.limit != 0):
-		return fmt.Errorf("--power-limit: %v: goes with --channels …,%s alone", e.limit, node.PowerChannel)
-	}
+// parse completes the configs.
+func (e *energyFlags) parse(sysRoot string) error {
 	if err := e.parseRules(); err != nil {
 		return err
 	}
@@ -86,28 +70,13 @@ func (e *energyFlags) open(ctx context.Context, cpu node.CPUMeter) (node.EnergyC
 	return config, chain, nil
 }
 
-// measureEnergy completes the agent's config by the source, and its meter by the channel.
-// The chains are to be closed, whatever the error.
-func (o *options) measureEnergy(ctx context.Context, cpu node.CPUMeter) (chains []*source.Chain, err error) {
-	e := &o.energy
-	config, chain, err := e.open(ctx, cpu)
+// measureEnergy completes the agent's config by the source. The chain is to be closed.
+func (o *options) measureEnergy(ctx context.Context, cpu node.CPUMeter) (*source.Chain, error) {
+	config, chain, err := o.energy.open(ctx, cpu)
 	if err != nil {
 		return nil, err
 	}
-	chains = append(chains, chain)
-	config.Split, config.Pods = e.rules, e.pods
+	config.Split, config.Pods = o.energy.rules, o.energy.pods
 	o.node.Energy = &config
-	if !e.channel {
-		return chains, nil
-	}
-	if _, chain, err = e.open(ctx, cpu); err != nil {
-		return chains, err
-	}
-	chains = append(chains, chain)
-	meter, err := node.NewPowerMeter(o.node.Meter, chain, e.limit, node.DefaultPeriod)
-	if err != nil {
-		return chains, flags.EnergyUsage("PowerLimit", err)
-	}
-	o.node.Meter = meter
-	return chains, nil
+	return chain, nil
 }

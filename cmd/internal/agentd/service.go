@@ -110,9 +110,9 @@ func (o *options) measurePods(ctx context.Context, logger *slog.Logger) (end fun
 	if o.energy.off() {
 		return end, nil
 	}
-	chains, err := o.measureEnergy(ctx, usage)
-	for _, c := range chains {
-		opened = append(opened, c)
+	chain, err := o.measureEnergy(ctx, usage)
+	if err == nil {
+		opened = append(opened, chain)
 	}
 	return end, err
 }

@@ -40,10 +40,8 @@ func (o options) source(logger *slog.Logger) (telemetry.PodSource, error) {
 // asked returns a source that asks the runtime or the API server.
 func (o options) asked(logger *slog.Logger) (telemetry.PodSource, error) {
 	switch o.podSource {
-	case "cri":
+	case "cri", "containerd": // containerd serves the CRI over its socket
 		return podsource.NewCRI(podsource.Config{Endpoint: o.runtime, Logger: logger})
-	case "containerd":
-		return podsource.NewContainerd(podsource.Config{Endpoint: o.runtime, Logger: logger})
 	}
 	for _, s := range o.sources {
 		if s.Name() != o.podSource {

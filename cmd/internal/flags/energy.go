@@ -85,7 +85,7 @@ func (e *Energy) Parse(sysRoot string) error {
 // fields are the flags of the fields that packages refuse.
 var fields = map[string]string{
 	"Source": "energy", "Model": "energy-model", "Max": "energy-model", "Idle": "energy-model", "Powercap.Zones": "energy-zones", "Zones": "energy-zones",
-	"Redfish": "energy-redfish-url", "URL": "energy-redfish-url", "Energy.Pods": "energy-pods", "PowerLimit": "power-limit",
+	"Redfish": "energy-redfish-url", "URL": "energy-redfish-url", "Energy.Pods": "energy-pods",
 }
 
 // EnergyUsage marks an error as the caller's and names the flag of a field.

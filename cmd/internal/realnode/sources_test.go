@@ -86,10 +86,6 @@ func watchSources(t *testing.T) *sources {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tasks, err := podsource.NewContainerd(podsource.Config{Endpoint: node.socket()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	runtime, err := podsource.NewCRI(podsource.Config{Endpoint: node.socket()})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +98,7 @@ func watchSources(t *testing.T) *sources {
 	var group sync.WaitGroup
 	t.Cleanup(func() { cancel(); group.Wait() })
 	for name, source := range map[string]telemetry.PodSource{
-		"cgroup": groups, "containerd": tasks, "cri": runtime, "API": api, "kubelet": kubeletList{},
+		"cgroup": groups, "cri": runtime, "API": api, "kubelet": kubeletList{},
 	} {
 		s.running[name], s.begins[name], s.ends[name] = map[types.UID]bool{}, map[types.UID]time.Time{}, map[types.UID]time.Time{}
 		group.Go(func() {

@@ -393,7 +393,7 @@ func TestLoopReportsSlowSampling(t *testing.T) {
 	var lines transporttest.Output
 	r.run(loop.Config{
 		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods, Metrics: metrics,
-		Period: 20 * time.Millisecond, Watch: 200 * time.Millisecond, Spent: loop.ReadSpent,
+		Period: 20 * time.Millisecond, Watch: 200 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(&lines, nil)),
 	})
 	waitFor(t, "the log line of the lost rate", func() bool { return strings.Contains(lines.String(), "can't keep their rate") })
@@ -404,7 +404,7 @@ func TestLoopReportsSlowSampling(t *testing.T) {
 	r.sampler.slow(0)
 	waitFor(t, "the recovery", func() bool { return strings.Contains(lines.String(), "keep their rate again") })
 	for line := range strings.Lines(lines.String()) {
-		for _, attr := range []string{"rate=", "want=50", "share.sampling=", "share.own-cpu=", "share.stolen="} {
+		for _, attr := range []string{"rate=", "want=50", "sampling-share="} {
 			if !strings.Contains(line, attr) {
 				t.Errorf("no %s in %q", attr, line)
 			}

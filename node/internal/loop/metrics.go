@@ -11,21 +11,18 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/node/build"
-	"github.com/spazio-scheduler/spazio/node/internal/pace"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
 // metrics are those of a Loop. A nil *metrics counts nothing. It is safe for
 // concurrent use.
 type metrics struct {
-	samples, reports, missed, steps   prometheus.Counter
-	drops                             *prometheus.CounterVec
-	delta, jitter                     prometheus.Histogram
-	rate, held                        prometheus.Gauge
-	avail, allowance, signal, pods    prometheus.Gauge
-	saturated, churn, pressure, known prometheus.Gauge
-	usage, capacity, cost             *prometheus.GaugeVec
-	channels                          atomic.Pointer[[]channelMetrics]
+	samples, missed, steps prometheus.Counter
+	drops                  *prometheus.CounterVec
+	rate, held             prometheus.Gauge
+	avail, pods, saturated prometheus.Gauge
+	usage, capacity, cost  *prometheus.GaugeVec
+	channels               atomic.Pointer[[]channelMetrics]
 }
 
 // channelMetrics are the series of one channel.
@@ -40,22 +37,16 @@ func NewMetrics(r prometheus.Registerer, source telemetry.PodSource) (*metrics, 
 	b := builder{registerer: r}
 	m := &metrics{
 		samples:   b.counter("samples_total", "Samples taken."),
-		reports:   b.counter("reports_total", "Reports made."),
 		missed:    b.counter("ticks_missed_total", "Samples that were not taken because the one before was late."),
 		steps:     b.counter("clock_steps_total", "Steps of the wall clock by more than a second, suspends among them."),
 		rate:      b.gauge("sample_rate_hertz", "Samples a second over the last ten seconds."),
 		held:      b.gauge("sample_rate_held", "0 while samples can't keep their rate."),
 		avail:     b.gauge("avail_pods", "Pods that still fit, by the last report; may be negative."),
-		allowance: b.gauge("allowance_pods", "Start-up allowance: pods offered because as many will end while the next ones start."),
-		signal:    b.gauge("signal", "Capacity in typical loads (k), by the last report."),
 		pods:      b.gauge("pods", "Pods that run on the node."),
 		saturated: b.gauge("saturated", "1 while a channel is full."),
-		churn:     b.gauge("churn", "1 while containers start or stop."),
-		pressure:  b.gauge("pressure_available", "0 if pressure was asked for and the kernel has none, else 1."),
-		known:     b.gauge("cost_known", "1 once the cost of a pod is more than the prior."),
 		usage:     b.gauges("channel_usage_ratio", "Usage of a channel after filtering, 0 to 1."),
 		capacity:  b.gauges("channel_capacity_ratio", "Share of a channel that is there for pods, at most 1."),
-		cost:      b.gauges("channel_pod_cost_ratio", "Share of a channel that one pod takes; assumed, not measured, while spazio_agent_cost_known is 0."),
+		cost:      b.gauges("channel_pod_cost_ratio", "Share of a channel that one pod takes, assumed until it is measured."),
 	}
 	m.drops = register(&b, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: namespace + "samples_dropped_total", Help: "Samples dropped, by the channel and the cause.",
@@ -63,14 +54,6 @@ func NewMetrics(r prometheus.Registerer, source telemetry.PodSource) (*metrics, 
 	for _, cause := range []string{causeRefused, causeClockJump} { // a rate needs a series from before
 		m.drops.WithLabelValues(allChannels, cause)
 	}
-	m.delta = register(&b, prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: namespace + "sample_interval_seconds", Help: "Time between two samples.",
-		Buckets: []float64{.01, .02, .05, .08, .09, .095, .1, .105, .11, .12, .15, .2, .5, 1, 2},
-	}))
-	m.jitter = register(&b, prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: namespace + "sample_jitter_seconds", Help: "Distance of the time between two samples from the period, from which it varies by up to a fifth on purpose.",
-		Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1},
-	}))
 	register(&b, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: namespace + "pod_source_healthy", Help: "1 while all pods of the node are seen; those that are not are not counted.",
 	}, func() float64 { return number(telemetry.PodSourceHealth(source) == nil) }))
@@ -118,13 +101,11 @@ func (m *metrics) sampled() {
 
 func (m *metrics) interval(got, want time.Duration) {
 	if m != nil {
-		m.delta.Observe(got.Seconds())
-		m.jitter.Observe((got - want).Abs().Seconds())
 		m.missed.Add(missed(got, want))
 	}
 }
 
-func (m *metrics) paced(p pace.Span) {
+func (m *metrics) paced(p Span) {
 	if m != nil {
 		m.rate.Set(p.Rate)
 		m.held.Set(number(p.Held))
@@ -159,15 +140,9 @@ func (m *metrics) reported(r *agent.Report) {
 	if m == nil {
 		return
 	}
-	m.reports.Inc()
 	m.avail.Set(r.Avail)
-	m.allowance.Set(r.Allowance)
-	m.signal.Set(r.K)
 	m.pods.Set(float64(len(r.Pods)))
 	m.saturated.Set(number(r.Saturated))
-	m.churn.Set(number(r.Flags.Churn))
-	m.pressure.Set(number(!r.Flags.NoPressure))
-	m.known.Set(number(!r.Flags.CostUnknown))
 	for i, series := range m.of(r.Channels) {
 		c := r.Channels[i]
 		series.usage.Set(c.Usage)

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -55,11 +53,8 @@ func (l *Loop) readUsage(at time.Time) {
 	if l.config.Usage == nil {
 		return
 	}
-	u, began := &l.usage, time.Now()
+	u := &l.usage
 	err := l.config.Usage.ReadTo(&u.read, at)
-	if err != nil || len(u.read.Pods) > 0 || len(u.read.Failed) > 0 {
-		l.config.UsageMetrics.read(&u.read, err, time.Since(began))
-	}
 	if err != nil && u.isNews(err, at) {
 		l.config.Logger.Warn("usage of pods not read", "error", err)
 	}
@@ -114,33 +109,30 @@ func readingOf(r *telemetry.PodReading) agent.PodReading {
 	return reading
 }
 
-// usageMetrics count readings of pods. A nil *usageMetrics counts nothing.
-type usageMetrics struct {
-	good, failed prometheus.Counter
-	seconds      prometheus.Counter
-}
+// powerTicks is how many samples apart power is measured: a second at 10 Hz.
+const powerTicks = 10
 
-// NewUsageMetrics registers the metrics with r.
-func NewUsageMetrics(r prometheus.Registerer) (*usageMetrics, error) {
-	b := builder{registerer: r}
-	reads := register(&b, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: namespace + "usage_reads_total", Help: "Readings of what a pod or container takes, by the result.",
-	}, []string{"result"}))
-	m := &usageMetrics{
-		good: reads.WithLabelValues("ok"), failed: reads.WithLabelValues("failed"),
-		seconds: b.counter("usage_seconds_total", "Time spent on reading what pods take."),
-	}
-	return m, b.err
-}
-
-func (m *usageMetrics) read(u *telemetry.Usage, err error, took time.Duration) {
-	if m == nil {
+// measurePower measures what the machine takes, when it is time, and passes it on. What
+// a pipeline refuses is no power, which the meter does not make.
+func (l *Loop) measurePower(at time.Time) {
+	if l.config.Power == nil {
 		return
 	}
-	m.good.Add(float64(len(u.Pods)))
-	m.failed.Add(float64(len(u.Failed)))
-	if err != nil {
-		m.failed.Inc()
+	if l.ticks++; l.ticks < powerTicks {
+		return
 	}
-	m.seconds.Add(took.Seconds())
+	l.ticks = 0
+	found := l.config.Power.Measure(at)
+	if found.HasPower {
+		l.recorder.Power(at, found.Power)
+		if err := l.config.Pipeline.Power(at, found.Power); err != nil {
+			l.config.Logger.Warn("power refused", "error", err)
+		}
+	}
+	if found.HasPods {
+		l.recorder.PodPower(at, found.Pods)
+		if err := l.config.Pipeline.PodPower(at, found.Pods); err != nil {
+			l.config.Logger.Warn("power of pods refused", "error", err)
+		}
+	}
 }

@@ -1,0 +1,5 @@
+package loop
+
+// What tests of the package outside of it look at.
+
+type Schedule = schedule

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package loop
-
-// ReadSpent knows nothing here.
-func ReadSpent() Spent { return Spent{} }

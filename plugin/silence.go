@@ -1,0 +1,254 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+
+	"github.com/spazio-scheduler/spazio/plugin/config"
+)
+
+// SilenceConfig configures a silencePlanner. A plain value; zero fields have their defaults.
+type SilenceConfig struct {
+	// After is how long a node must be silent; default 5 min.
+	After time.Duration
+	// Burst is how many events may come at once; default 20.
+	Burst int
+	// Refill is the time after which one more event may come; default 6 s.
+	Refill time.Duration
+	// Period is the time between two Steps, which the caller keeps; default 5 s.
+	Period time.Duration
+	// Gap is the time between two Steps beyond which the caller is taken to have stood still, as
+	// after a machine's sleep. Silence then counts from that Step; default 1 min.
+	Gap time.Duration
+}
+
+// perNode is how many times After pass between two events of a node.
+const perNode = 2
+
+// withDefaults returns a copy with the empty fields set to their defaults.
+func (c SilenceConfig) withDefaults() SilenceConfig {
+	c.After = cmp.Or(c.After, config.DefaultSignalLostAfter)
+	c.Burst = cmp.Or(c.Burst, 20)
+	c.Refill = cmp.Or(c.Refill, 6*time.Second)
+	c.Period = cmp.Or(c.Period, 5*time.Second)
+	c.Gap = cmp.Or(c.Gap, time.Minute)
+	return c
+}
+
+// silentNode is the state of a node at a Step. A plain value.
+type silentNode struct {
+	Name string
+	// Reported is set if there was a report, and Fresh if decisions rest on it. Heard is when its
+	// newest sample was taken, by the clock of Step.
+	Reported, Fresh bool
+	Sampled         time.Duration
+}
+
+// silenceEvent is an event to record on a node. A plain value.
+type silenceEvent struct {
+	Node string
+	// Lost is set if the signal is lost; otherwise it is back.
+	Lost bool
+	// Since is when the silence began.
+	Since time.Duration
+	// Silent is how many of all Nodes are lost at the moment, this one included if it is.
+	Silent, Nodes int
+}
+
+// silencePlanner plans the events that announce on nodes that their agent's signal is lost, and
+// that it is back. It is pure: time is an argument, and the events are returned.
+//
+// A node gets at most one event in twice the time after which a signal counts as lost, so a
+// flapping signal causes few. All nodes together get events no faster than a token bucket allows,
+// so that a fleet that falls silent at once causes no flood: each event states how many nodes are
+// silent, and nodes that are back before their turn get none.
+//
+// A node that has never reported gets no event: it may have no agent, and a new planner does not
+// know what an earlier one announced. Planners with the same input plan the same events. If only
+// one of several sends them, another can take over where it ends: the events that a planner
+// planned while another one sent them count as sent.
+//
+// It remembers the last event of each node. It is for one goroutine; newSilencePlanner
+// makes one.
+type silencePlanner struct {
+	config SilenceConfig
+	noted  map[string]*lastEvent
+	begun  bool
+	last   time.Duration
+	// floor is when the caller last stood still. No silence counts from an earlier time.
+	floor time.Duration
+	// tokens is how many events the bucket allows now, refilled the time up to which it was
+	// refilled.
+	tokens   int
+	refilled time.Duration
+}
+
+// lastEvent is a node's last event. A node that had none has no lastEvent.
+type lastEvent struct {
+	lost bool
+	at   time.Duration
+	// since is when the silence of that event began.
+	since time.Duration
+	seen  bool
+}
+
+// newSilencePlanner returns a silencePlanner that has planned no event yet.
+func newSilencePlanner(c SilenceConfig) *silencePlanner {
+	c = c.withDefaults()
+	return &silencePlanner{config: c, noted: make(map[string]*lastEvent), tokens: c.Burst}
+}
+
+// Step returns the events that are due now, the longest silences first. now must not be before
+// the last Step's. Nodes that are not in the list are forgotten.
+func (p *silencePlanner) Step(now time.Duration, nodes []silentNode) []silenceEvent {
+	p.advance(now)
+	for _, m := range p.noted {
+		m.seen = false
+	}
+	var due []silenceEvent
+	silent := 0
+	for _, n := range nodes {
+		e, lost := p.judge(now, n)
+		if lost {
+			silent++
+		}
+		if e != nil {
+			due = append(due, *e)
+		}
+	}
+	for name, m := range p.noted {
+		if !m.seen {
+			delete(p.noted, name)
+		}
+	}
+	slices.SortFunc(due, func(a, b silenceEvent) int {
+		return cmp.Or(cmp.Compare(a.Since, b.Since), strings.Compare(a.Node, b.Node))
+	})
+	due = due[:min(len(due), p.tokens)]
+	p.tokens -= len(due)
+	for i := range due {
+		due[i].Silent, due[i].Nodes = silent, len(nodes)
+		p.remember(now, due[i])
+	}
+	return due
+}
+
+// advance refills the bucket and notices that the caller stood still.
+func (p *silencePlanner) advance(now time.Duration) {
+	if !p.begun {
+		p.begun, p.last, p.refilled = true, now, now
+	}
+	if now-p.last > p.config.Gap {
+		p.floor = now
+	}
+	p.last = now
+	if more := (now - p.refilled) / p.config.Refill; more > 0 {
+		p.tokens = int(min(int64(p.tokens)+int64(more), int64(p.config.Burst)))
+		p.refilled += more * p.config.Refill
+	}
+}
+
+// judge returns the event that a node is due, or nil, and whether the node is lost.
+func (p *silencePlanner) judge(now time.Duration, n silentNode) (due *silenceEvent, lost bool) {
+	m := p.noted[n.Name]
+	if m != nil {
+		m.seen = true
+	}
+	if !n.Reported {
+		return nil, m != nil && m.lost
+	}
+	since := max(n.Sampled, p.floor)
+	lost = !n.Fresh && now-since >= p.config.After
+	switch {
+	case m != nil && now-m.at < perNode*p.config.After:
+	case lost && (m == nil || !m.lost):
+		return &silenceEvent{Node: n.Name, Lost: true, Since: since}, true
+	case n.Fresh && m != nil && m.lost:
+		return &silenceEvent{Node: n.Name, Since: m.since}, false
+	}
+	return nil, lost
+}
+
+func (p *silencePlanner) remember(now time.Duration, e silenceEvent) {
+	m := p.noted[e.Node]
+	if m == nil {
+		m = &lastEvent{seen: true}
+		p.noted[e.Node] = m
+	}
+	m.lost, m.at, m.since = e.Lost, now, e.Since
+}
+
+// Reasons of the events that are recorded on nodes.
+const (
+	SignalLost = "SpazioSignalLost"
+	SignalBack = "SpazioSignalBack"
+)
+
+// announceSignals records events on nodes whose signals are lost or back until ctx ends, if this
+// scheduler leads. If it does not, the leader records what both plan; see package silence.
+func (h *Hub) announceSignals(ctx context.Context, recorder events.EventRecorder, nodes listers.NodeLister) {
+	config := h.options.Silences.withDefaults()
+	config.After = h.args.SignalLostAfter.Duration
+	planner := newSilencePlanner(config)
+	ticker := time.NewTicker(config.Period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := h.now()
+		due := planner.Step(now, h.silences())
+		if len(due) == 0 || recorder == nil || !h.options.Leading() {
+			continue
+		}
+		for _, e := range due {
+			node, err := nodes.Get(e.Node)
+			if err != nil {
+				continue // the node has gone meanwhile
+			}
+			h.announceSignal(recorder, node, e, now)
+		}
+		klog.FromContext(ctx).Info("Recorded events about signals of nodes", "events", len(due), "silent", due[0].Silent, "nodes", due[0].Nodes)
+	}
+}
+
+// silences returns the nodes and when the newest sample of each was taken.
+func (h *Hub) silences() []silentNode {
+	at := h.moment()
+	d := h.nodes.list()
+	all := make([]silentNode, 0, len(d.nodes))
+	for _, n := range d.nodes {
+		v := n.view.Load()
+		all = append(all, silentNode{
+			Name: n.name, Reported: v.report != nil, Sampled: v.sampled, Fresh: v.fresh(at.Now),
+		})
+	}
+	return all
+}
+
+func (h *Hub) announceSignal(recorder events.EventRecorder, node *v1.Node, e silenceEvent, now time.Duration) {
+	if !e.Lost {
+		recorder.Eventf(node, nil, v1.EventTypeNormal, SignalBack, "Watching", "its agent reports again; it was silent from %s", h.start.Add(e.Since).UTC().Format(time.RFC3339))
+		return
+	}
+	recorder.Eventf(node, nil, v1.EventTypeWarning, SignalLost, "Watching",
+		"no report of its agent for %v: what room it has is not known; %d of %s silent", (now - e.Since).Round(time.Second), e.Silent, areNodes(e.Nodes))
+}
+
+// areNodes returns a number of nodes with its verb, as in "of 2 nodes are".
+func areNodes(n int) string {
+	if n == 1 {
+		return "1 node is"
+	}
+	return plural(n, "node") + " are"
+}
