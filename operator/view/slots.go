@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,24 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Slots returns the slots of a Testbed in their order, those that retire behind the others.
-// Pods are those in its slots, placeholders among them; others do no harm. Neither is modified.
-// Errors are those of [Bed.Observe] and [Bed.Slots].
-func Slots(t *v1alpha1.Testbed, pods []corev1.Pod) ([]wire.Slot, error) {
-	b := NewBed()
-	for i := range pods {
-		if pods[i].Labels[v1alpha1.LabelTestbedUID] != string(t.UID) {
-			continue
-		}
-		if err := b.Observe(&pods[i]); err != nil {
-			return nil, err
-		}
-	}
-	b.SetTestbed(t)
-	return b.Slots()
-}
-
-// summary is a line about a Testbed: which states its slots, as [Slots] returns them, are in,
+// summary is a line about a Testbed: which states its slots, as a [Bed] has them, are in,
 // and why it is not ready.
 func summary(t *v1alpha1.Testbed, slots []wire.Slot) string {
 	c := wire.CountSlots(slots)
