@@ -9,6 +9,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/workload"
+	"github.com/spazio-scheduler/spazio/testbed/claim"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -56,8 +57,8 @@ func heldNodes(pods []slot.Pod) []string {
 }
 
 // usesOf is what a Testbed has on each node: placeholders, of its own namespace alone, each
-// of which holds so many units, and jobs' pods.
-func usesOf(pods []slot.Pod, namespace string, units float64) map[string]*nodeUse {
+// of which holds so many units, jobs' pods, and claims.
+func usesOf(pods []slot.Pod, namespace string, units float64, claims []claim.Claim) map[string]*nodeUse {
 	uses := map[string]*nodeUse{}
 	for i := range pods {
 		p := &pods[i]
@@ -73,6 +74,12 @@ func usesOf(pods []slot.Pod, namespace string, units float64) map[string]*nodeUs
 			}
 		case p.Node == p.Slot.Node:
 			use.busy, use.pods = use.busy.With(p.Slot.Position), use.pods.With(p.Slot.Position)
+		}
+	}
+	for i := range claims {
+		for _, id := range claims[i].Slots {
+			use := useOf(uses, id.Node)
+			use.busy = use.busy.With(id.Position)
 		}
 	}
 	return uses

@@ -28,25 +28,25 @@ const (
 )
 
 // status is what the status is to be, as far as it is to be seen.
-func (s *testbedState) status(o *observation, claims []v1alpha1.Claim, exclusiveFor types.UID, now time.Time) v1alpha1.TestbedStatus {
-	counts := s.table.Counts()
+func (l *testbedLook) status(claims []v1alpha1.Claim, exclusiveFor types.UID) v1alpha1.TestbedStatus {
+	counts := l.s.table.Counts()
 	status := v1alpha1.TestbedStatus{
-		ObservedGeneration: o.testbed.Generation,
-		Conditions:         slices.Clone(o.testbed.Status.Conditions),
-		Nodes:              s.nodeStatus(o),
+		ObservedGeneration: l.tb.Generation,
+		Conditions:         slices.Clone(l.tb.Status.Conditions),
+		Nodes:              l.nodeStatus(),
 		Counts: v1alpha1.SlotCounts{
 			Slots: int32(counts.Slots()), Free: int32(counts[slot.Free]), Reserved: int32(counts[slot.Reserved]),
 			Occupied: int32(counts[slot.Occupied]), Pending: int32(counts[slot.Pending]), Retiring: int32(counts[slot.Retiring]),
 		},
 		ExclusiveFor: exclusiveFor,
 		Claims:       claims,
-		Placeholders: s.placeholders(),
+		Placeholders: l.s.placeholders(),
 	}
-	for _, c := range s.conditions(o, counts, claims) {
-		c.ObservedGeneration, c.LastTransitionTime = o.testbed.Generation, metav1.NewTime(now.Truncate(time.Second))
+	for _, c := range l.conditions(counts, claims) {
+		c.ObservedGeneration, c.LastTransitionTime = l.tb.Generation, metav1.NewTime(l.now.Truncate(time.Second))
 		meta.SetStatusCondition(&status.Conditions, c)
 	}
-	if !o.testbed.Spec.Automatic() {
+	if !l.tb.Spec.Automatic() {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.TestbedSignalsFresh)
 	}
 	return status
@@ -59,13 +59,13 @@ func (s *testbedState) placeholders() string {
 }
 
 // nodeStatus lists the nodes in the order of slots.
-func (s *testbedState) nodeStatus(o *observation) []v1alpha1.TestbedNode {
-	nodes := s.config.Order.Nodes()
+func (l *testbedLook) nodeStatus() []v1alpha1.TestbedNode {
+	nodes := l.s.config.Order.Nodes()
 	out := make([]v1alpha1.TestbedNode, len(nodes))
 	for i, n := range nodes {
 		out[i] = v1alpha1.TestbedNode{Name: n.Name, ID: int32(i), Slots: int32(n.Positions.Len())}
-		wanted, reason := int(o.testbed.Spec.SlotsPerNode.IntVal), reasonLeftOut
-		if auto := s.autos[n.Name]; auto != nil && o.testbed.Spec.Automatic() {
+		wanted, reason := int(l.tb.Spec.SlotsPerNode.IntVal), reasonLeftOut
+		if auto := l.s.autos[n.Name]; auto != nil && l.tb.Spec.Automatic() {
 			wanted, reason = auto.wanted, cmp.Or(auto.reason, reasonSettling)
 			if auto.scale.Have != n.Positions {
 				reason = reasonLeftOut
@@ -80,17 +80,17 @@ func (s *testbedState) nodeStatus(o *observation) []v1alpha1.TestbedNode {
 }
 
 // conditions are those that the Testbed is to have.
-func (s *testbedState) conditions(o *observation, counts slot.Counts, claims []v1alpha1.Claim) []metav1.Condition {
+func (l *testbedLook) conditions(counts slot.Counts, claims []v1alpha1.Claim) []metav1.Condition {
 	ready := metav1.Condition{Type: v1alpha1.TestbedReady, Status: metav1.ConditionFalse}
-	ready.Reason, ready.Message = s.readiness(o, counts, claims)
+	ready.Reason, ready.Message = l.readiness(counts, claims)
 	if ready.Reason == v1alpha1.ReasonSlotsReady {
 		ready.Status = metav1.ConditionTrue
 	}
 	conditions := []metav1.Condition{ready}
-	if o.testbed.Spec.Automatic() {
-		conditions = append(conditions, s.freshness())
+	if l.tb.Spec.Automatic() {
+		conditions = append(conditions, l.freshness())
 	}
-	if o.testbed.DeletionTimestamp != nil {
+	if l.tb.DeletionTimestamp != nil {
 		conditions = append(conditions, metav1.Condition{
 			Type: v1alpha1.TestbedDeleting, Status: metav1.ConditionTrue, Reason: "WaitingForClaims",
 			Message: leaving(claims),
@@ -100,22 +100,22 @@ func (s *testbedState) conditions(o *observation, counts slot.Counts, claims []v
 }
 
 // readiness is the reason of the condition Ready, and what a person should know of it.
-func (s *testbedState) readiness(o *observation, counts slot.Counts, claims []v1alpha1.Claim) (reason, message string) {
-	cutNodes, cutSlots := s.config.Order.Cut()
+func (l *testbedLook) readiness(counts slot.Counts, claims []v1alpha1.Claim) (reason, message string) {
+	cutNodes, cutSlots := l.s.config.Order.Cut()
 	switch {
-	case o.testbed.DeletionTimestamp != nil:
+	case l.tb.DeletionTimestamp != nil:
 		return v1alpha1.TestbedDeleting, "the Testbed is being deleted: " + leaving(claims)
-	case len(o.nodes) == 0 && len(o.lost) == 0:
-		return v1alpha1.ReasonNoNodes, "no node has the label " + o.testbed.Spec.NodeLabel + ", and what nodeSelector asks for"
-	case s.config.Idle:
-		return v1alpha1.ReasonIdle, "no Scheduling has used it for " + o.testbed.Spec.IdleAfter.Duration.String() + ": nothing is reserved until one does"
-	case len(o.lost) > 0:
-		return v1alpha1.ReasonNodeConflict, conflictText(o.lost)
+	case len(l.nodes) == 0 && len(l.lost) == 0:
+		return v1alpha1.ReasonNoNodes, "no node has the label " + l.tb.Spec.NodeLabel + ", and what nodeSelector asks for"
+	case l.s.config.Idle:
+		return v1alpha1.ReasonIdle, "no Scheduling has used it for " + l.tb.Spec.IdleAfter.Duration.String() + ": nothing is reserved until one does"
+	case len(l.lost) > 0:
+		return v1alpha1.ReasonNodeConflict, conflictText(l.lost)
 	case cutNodes > 0 || cutSlots > 0:
-		return v1alpha1.ReasonTooLarge, fmt.Sprintf("%d slots are left out: maxSlots is %d, and a Testbed has at most %d nodes", cutSlots, o.testbed.Spec.MaxSlots, slot.MaxNodes)
+		return v1alpha1.ReasonTooLarge, fmt.Sprintf("%d slots are left out: maxSlots is %d, and a Testbed has at most %d nodes", cutSlots, l.tb.Spec.MaxSlots, slot.MaxNodes)
 	case counts[slot.Pending] > 0:
 		message = fmt.Sprintf("%d of %d slots are not reserved yet", counts[slot.Pending], counts.Slots())
-		if _, err := s.ops.state(); err != nil {
+		if _, err := l.s.ops.state(); err != nil {
 			message += "; the API server's last answer: " + cut(err.Error(), maxErrorMessage)
 		}
 		return v1alpha1.ReasonWaitingForCapacity, message
@@ -163,17 +163,17 @@ func conflictText(lost map[string]testbed.Name) string {
 }
 
 // freshness reports whether the nodes' room is known.
-func (s *testbedState) freshness() metav1.Condition {
+func (l *testbedLook) freshness() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.TestbedSignalsFresh, Status: metav1.ConditionTrue, Reason: reasonFresh}
 	silent := 0
-	for _, n := range s.autos {
+	for _, n := range l.s.autos {
 		if !n.fresh {
 			silent++
 		}
 	}
 	if silent > 0 {
 		c.Status, c.Reason = metav1.ConditionFalse, reasonNoReport
-		c.Message = fmt.Sprintf("the room of %d of %d nodes is not known; their slots stay as they are", silent, len(s.autos))
+		c.Message = fmt.Sprintf("the room of %d of %d nodes is not known; their slots stay as they are", silent, len(l.s.autos))
 	}
 	return c
 }
