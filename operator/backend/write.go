@@ -87,31 +87,13 @@ func (s *Store) DeleteScheduling(ctx context.Context, _ server.Caller, namespace
 	return nil
 }
 
-// SetExternal implements server.Store.
-func (s *Store) SetExternal(ctx context.Context, _ server.Caller, namespace, name string, version string, data json.RawMessage) (wire.Job, error) {
-	job, err := s.setExternal(ctx, namespace, name, version, data)
-	if err != nil {
-		return wire.Job{}, problemOf(err, "job", namespace, name, version != "")
-	}
-	return jobOf(job), nil
-}
-
-func (s *Store) setExternal(ctx context.Context, namespace, name string, version string, data json.RawMessage) (*v1alpha1.BatchJob, error) {
-	o := &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	if err := s.patch(ctx, o, version, "/spec/externalScheduler", data); err != nil {
-		return nil, err
-	}
-	s.await(ctx, o)
-	return o, nil
-}
-
 // contention is how often an update is tried anew: of a job that starts the status is
 // written several times a second.
 var contention = wait.Backoff{Steps: 12, Duration: 5 * time.Millisecond, Factor: 1.7, Jitter: 0.5, Cap: time.Second}
 
 // UpdateExternal implements server.Store.
 func (s *Store) UpdateExternal(ctx context.Context, _ server.Caller, namespace, name string, version string, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error) {
-	var job *v1alpha1.BatchJob
+	job := &v1alpha1.BatchJob{}
 	err := retry.RetryOnConflict(contention, func() error {
 		now := &v1alpha1.BatchJob{}
 		if err := s.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, now); err != nil {
@@ -124,7 +106,8 @@ func (s *Store) UpdateExternal(ctx context.Context, _ server.Caller, namespace, 
 		if err != nil {
 			return err
 		}
-		job, err = s.setExternal(ctx, namespace, name, now.ResourceVersion, data)
+		job = &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		err = s.patch(ctx, job, now.ResourceVersion, "/spec/externalScheduler", data)
 		if apierrors.IsConflict(err) && version != "" {
 			return outdated("job")
 		}
@@ -133,6 +116,7 @@ func (s *Store) UpdateExternal(ctx context.Context, _ server.Caller, namespace, 
 	if err != nil {
 		return wire.Job{}, problemOf(err, "job", namespace, name, false)
 	}
+	s.await(ctx, job)
 	return jobOf(job), nil
 }
 
