@@ -2,6 +2,7 @@ package colocate
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 )
 
@@ -102,22 +103,12 @@ func (m *Matrix) Plan(jobs []string) (Plan, error) {
 		return m.Greedy(names)
 	}
 	p := newPairing(m, names)
-	p.solve(longest)
-	limit := p.best[len(p.best)-1].value
-	p.limit, p.limited = limit, true
-	p.solve(sum)
+	p.solve(math.Inf(1), func(c *cost, rest float64) float64 { return max(c.longest, rest) })
+	p.solve(p.best[len(p.best)-1].value, func(c *cost, rest float64) float64 { return c.sum + rest })
 	plan := m.plan(p.pairs())
 	plan.Exact = true
 	return plan, nil
 }
-
-// measure is what a pairing is judged by, once the unknown are the fewest.
-type measure uint8
-
-const (
-	longest measure = iota
-	sum
-)
 
 // state is the best that can be made of a set of jobs.
 type state struct {
@@ -138,9 +129,6 @@ type pairing struct {
 	n     int
 	costs []cost
 	best  []state
-	// limit bounds the longest run time if limited.
-	limit   float64
-	limited bool
 }
 
 func newPairing(m *Matrix, names []string) *pairing {
@@ -162,35 +150,28 @@ func (p *pairing) name(i int) string {
 	return ""
 }
 
-// solve fills best for all sets of an even number of jobs, the smaller before the larger.
-func (p *pairing) solve(by measure) {
+// solve fills best for all sets of an even number of jobs, the smaller before the larger: no run
+// time is longer than the limit, and value makes a set's of a pair and of the rest.
+func (p *pairing) solve(limit float64, value func(c *cost, rest float64) float64) {
 	for set := 1; set < len(p.best); set++ {
-		if bits.OnesCount(uint(set))%2 == 0 {
-			p.best[set] = p.solveSet(set, by)
-		}
-	}
-}
-
-func (p *pairing) solveSet(set int, by measure) state {
-	first := bits.TrailingZeros(uint(set))
-	best := state{partner: -1}
-	for others := set & (set - 1); others != 0; others &= others - 1 {
-		partner := bits.TrailingZeros(uint(others))
-		c, rest := &p.costs[first*p.n+partner], &p.best[set&^(1<<first)&^(1<<partner)]
-		if rest.partner < 0 || p.limited && c.longest > p.limit {
+		if bits.OnesCount(uint(set))%2 != 0 {
 			continue
 		}
-		s := state{unknown: int32(c.unknown) + rest.unknown, partner: int32(partner)}
-		if by == longest {
-			s.value = max(c.longest, rest.value)
-		} else {
-			s.value = c.sum + rest.value
+		first := bits.TrailingZeros(uint(set))
+		best := state{partner: -1}
+		for others := set & (set - 1); others != 0; others &= others - 1 {
+			partner := bits.TrailingZeros(uint(others))
+			c, rest := &p.costs[first*p.n+partner], &p.best[set&^(1<<first)&^(1<<partner)]
+			if rest.partner < 0 || c.longest > limit {
+				continue
+			}
+			s := state{unknown: int32(c.unknown) + rest.unknown, partner: int32(partner), value: value(c, rest.value)}
+			if best.partner < 0 || s.unknown < best.unknown || s.unknown == best.unknown && s.value < best.value {
+				best = s
+			}
 		}
-		if best.partner < 0 || s.unknown < best.unknown || s.unknown == best.unknown && s.value < best.value {
-			best = s
-		}
+		p.best[set] = best
 	}
-	return best
 }
 
 // pairs reads the pairing of all jobs.
