@@ -17,9 +17,7 @@ type cell struct {
 	holding
 	// placeholders and pods are those that are there, the one that counts first.
 	placeholders, pods []Pod
-	// emptyAt is when the slot was first seen with neither.
-	emptyAt time.Time
-	state   State
+	state              State
 }
 
 // put takes in a pod that is there.
@@ -33,8 +31,6 @@ func (c *cell) put(p Pod) {
 
 // exists reports whether others see the slot: not where only a placeholder is left of it.
 func (c *cell) exists() bool { return c.wanted || c.owner != "" || len(c.pods) > 0 }
-
-func (c *cell) isEmpty() bool { return len(c.placeholders) == 0 && len(c.pods) == 0 }
 
 // complete orders the cell's pods and works out its state, once all of them are there.
 //
@@ -86,8 +82,8 @@ func (c *cell) unfit(p *Pod, config *Config) string {
 }
 
 // diff appends what is to be done about the slot to dst, and returns when to ask again if
-// that is a matter of time.
-func (c *cell) diff(dst []Action, config *Config, now time.Time) ([]Action, time.Time) {
+// that is a matter of time. emptyAt is since when nothing has been in it.
+func (c *cell) diff(dst []Action, config *Config, emptyAt, now time.Time) ([]Action, time.Time) {
 	for i := range c.pods {
 		if p := &c.pods[i]; i > 0 && !p.Deleting {
 			dst = append(dst, deletion(DeletePod, double, c.id, p))
@@ -117,7 +113,7 @@ func (c *cell) diff(dst []Action, config *Config, now time.Time) ([]Action, time
 	}
 	size := config.Size
 	if c.owner != "" {
-		if due := c.emptyAt.Add(patience); now.Before(due) {
+		if due := emptyAt.Add(patience); now.Before(due) {
 			return dst, due
 		}
 		size = cmp.Or(c.size, size)

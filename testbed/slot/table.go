@@ -77,11 +77,13 @@ type Table struct {
 	// changedAt is when the last change was, and stale reports whether the cells are older.
 	changedAt time.Time
 	stale     bool
-	// cells are the slots' by identity. The first wanted ones of ordered are those of the order's
-	// slots by index; the others follow by identity.
-	cells   map[ID]*cell
+	// wanted are the cells of the order's slots by index, others those of further slots. ordered
+	// has all of them: the wanted ones, then the others by identity.
+	wanted  []cell
+	others  map[ID]*cell
 	ordered []*cell
-	wanted  int
+	// empty is since when a slot has had neither a placeholder nor a pod.
+	empty map[ID]time.Time
 }
 
 // holding is who claims a slot, at which size.
@@ -154,11 +156,11 @@ func (t *Table) all() []*cell {
 	if !t.stale {
 		return t.ordered
 	}
-	before := t.cells
-	t.stale, t.cells, t.ordered, t.wanted = false, make(map[ID]*cell, len(before)), nil, len(t.config.Order.slots)
-	for i, id := range t.config.Order.slots {
-		c := t.cell(id)
-		c.wanted, c.index = true, i
+	slots := t.config.Order.slots
+	t.stale, t.wanted, t.others, t.ordered = false, make([]cell, len(slots)), make(map[ID]*cell), make([]*cell, 0, len(slots))
+	for i, id := range slots {
+		t.wanted[i] = cell{id: id, wanted: true, index: i}
+		t.ordered = append(t.ordered, &t.wanted[i])
 	}
 	for id, h := range t.claims {
 		t.cell(id).holding = h
@@ -168,25 +170,35 @@ func (t *Table) all() []*cell {
 			t.cell(p.Slot).put(p)
 		}
 	}
-	slices.SortFunc(t.ordered[t.wanted:], func(a, b *cell) int { return a.id.Compare(b.id) })
+	slices.SortFunc(t.ordered[len(slots):], func(a, b *cell) int { return a.id.Compare(b.id) })
+	before := t.empty
+	t.empty = make(map[ID]time.Time)
 	for _, c := range t.ordered {
 		c.complete(&t.config)
-		if c.isEmpty() {
-			c.emptyAt = t.changedAt
-			if was := before[c.id]; was != nil && was.isEmpty() {
-				c.emptyAt = was.emptyAt
+		if len(c.placeholders) == 0 && len(c.pods) == 0 {
+			t.empty[c.id] = t.changedAt
+			if since, was := before[c.id]; was {
+				t.empty[c.id] = since
 			}
 		}
 	}
 	return t.ordered
 }
 
+// find returns the slot's cell, nil if there is none.
+func (t *Table) find(id ID) *cell {
+	if i, ok := t.config.Order.Index(id); ok {
+		return &t.wanted[i]
+	}
+	return t.others[id]
+}
+
 // cell returns the slot's cell, and makes it if need be.
 func (t *Table) cell(id ID) *cell {
-	c := t.cells[id]
+	c := t.find(id)
 	if c == nil {
 		c = &cell{id: id}
-		t.cells[id] = c
+		t.others[id] = c
 		t.ordered = append(t.ordered, c)
 	}
 	return c
@@ -206,7 +218,7 @@ func (t *Table) Counts() (counts Counts) {
 // slot is left 0.
 func (t *Table) Slot(id ID) (Slot, bool) {
 	t.all()
-	c := t.cells[id]
+	c := t.find(id)
 	if c == nil || !c.exists() {
 		return Slot{}, false
 	}
@@ -269,7 +281,7 @@ func (t *Table) Free() []ID {
 func (t *Table) Diff(now time.Time) (actions []Action, again time.Time) {
 	for _, c := range t.all() {
 		var due time.Time
-		actions, due = c.diff(actions, &t.config, now)
+		actions, due = c.diff(actions, &t.config, t.empty[c.id], now)
 		if !due.IsZero() && (again.IsZero() || due.Before(again)) {
 			again = due
 		}
