@@ -125,19 +125,14 @@ func (l *testbedLook) readiness(counts slot.Counts, claims []v1alpha1.Claim) (re
 
 // leaving is what a Testbed waits for before it goes.
 func leaving(claims []v1alpha1.Claim) string {
-	const most = 3
 	if len(claims) == 0 {
 		return "its slots' reservations go"
 	}
 	var jobs []string
-	for i := range claims[:min(len(claims), most)] {
+	for i := range claims {
 		jobs = append(jobs, fmt.Sprintf("%s (%s)", claims[i].BatchJob, count(len(claims[i].Slots), "slot")))
 	}
-	text := "it waits for " + count(len(claims), "job") + " with slots to be released: " + strings.Join(jobs, ", ")
-	if len(claims) > most {
-		text += fmt.Sprintf(" and %d more", len(claims)-most)
-	}
-	return text
+	return "it waits for " + count(len(claims), "job") + " with slots to be released: " + some(jobs)
 }
 
 // count is things in words, as in "1 slot" and "2 slots".
@@ -148,18 +143,13 @@ func count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
+// conflictText names the Testbeds that have the nodes.
 func conflictText(lost map[string]testbed.Name) string {
-	const most = 3
-	nodes := slices.Sorted(maps.Keys(lost))
 	var texts []string
-	for _, node := range nodes[:min(len(nodes), most)] {
+	for _, node := range slices.Sorted(maps.Keys(lost)) {
 		texts = append(texts, node+" is "+lost[node].String()+"'s")
 	}
-	text := strings.Join(texts, ", ")
-	if len(lost) > most {
-		text += fmt.Sprintf("; %d more belong to other Testbeds", len(lost)-most)
-	}
-	return text
+	return some(texts)
 }
 
 // freshness reports whether the nodes' room is known.
