@@ -1,15 +1,12 @@
 package controller
 
 import (
-	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/spazio-scheduler/spazio/testbed"
 )
 
 // memory is what a controller remembers of objects by their names. It saves requests, and
@@ -80,35 +77,4 @@ type schedulingMemory struct {
 	// state is the object that was seen to change its state at since.
 	state types.UID
 	since time.Time
-}
-
-// jobLocks are the jobs about which a worker of this process decides. Safe for concurrent
-// use; the zero value has none.
-type jobLocks struct {
-	mu     sync.Mutex
-	locked map[testbed.Name]bool
-}
-
-// tryLock locks all the jobs, or none if one of them is locked.
-func (l *jobLocks) tryLock(jobs []testbed.Name) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if slices.ContainsFunc(jobs, func(job testbed.Name) bool { return l.locked[job] }) {
-		return false
-	}
-	if l.locked == nil {
-		l.locked = make(map[testbed.Name]bool)
-	}
-	for _, job := range jobs {
-		l.locked[job] = true
-	}
-	return true
-}
-
-func (l *jobLocks) unlock(jobs []testbed.Name) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, job := range jobs {
-		delete(l.locked, job)
-	}
 }
