@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
 )
 
 // writesOf returns the writes of a kind.
@@ -250,6 +251,9 @@ func TestTakenIsForgotten(t *testing.T) {
 	if n := len(l.schedulings.written.of); n != 2 {
 		t.Fatalf("%d writes are remembered, want 2", n)
 	}
+	if n := len(l.schedulings.locks.locked); n != 0 {
+		t.Errorf("%d jobs are still locked", n)
+	}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	for _, name := range []string{"a", "b"} {
@@ -358,4 +362,28 @@ func (o only) List(ctx context.Context, list client.ObjectList, opts ...client.L
 		of.Items = slices.DeleteFunc(of.Items, func(s v1alpha1.Scheduling) bool { return s.Name != o.name })
 	}
 	return err
+}
+
+// Jobs are locked all or none.
+func TestJobLocks(t *testing.T) {
+	var l jobLocks
+	a, b, c := testbed.Name{Name: "a"}, testbed.Name{Name: "b"}, testbed.Name{Name: "c"}
+	steps := []struct {
+		lock, unlock []testbed.Name
+		want         bool
+	}{
+		{lock: []testbed.Name{a, b}, want: true},
+		{lock: []testbed.Name{c, b}},
+		{lock: []testbed.Name{c}, want: true}, // the step before has locked nothing
+		{unlock: []testbed.Name{a, b}},
+		{lock: []testbed.Name{b}, want: true},
+		{lock: []testbed.Name{c}},
+	}
+	for i, step := range steps {
+		if step.unlock != nil {
+			l.unlock(step.unlock)
+		} else if got := l.tryLock(step.lock); got != step.want {
+			t.Errorf("step %d: locked %v, want %v", i, got, step.want)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
 )
 
 // memory is what a controller remembers of objects by their names. It saves requests, and
@@ -209,4 +211,35 @@ func (a *alarm) result(err error, now time.Time) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: max(a.again.Sub(now), time.Millisecond)}, nil
+}
+
+// jobLocks are the jobs about which a worker of this process decides. Safe for concurrent
+// use; the zero value has none.
+type jobLocks struct {
+	mu     sync.Mutex
+	locked map[testbed.Name]bool
+}
+
+// tryLock locks all the jobs, or none if one of them is locked.
+func (l *jobLocks) tryLock(jobs []testbed.Name) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if slices.ContainsFunc(jobs, func(job testbed.Name) bool { return l.locked[job] }) {
+		return false
+	}
+	if l.locked == nil {
+		l.locked = make(map[testbed.Name]bool)
+	}
+	for _, job := range jobs {
+		l.locked[job] = true
+	}
+	return true
+}
+
+func (l *jobLocks) unlock(jobs []testbed.Name) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, job := range jobs {
+		delete(l.locked, job)
+	}
 }

@@ -130,8 +130,9 @@ func TestReservedByOne(t *testing.T) {
 	l.want("who was not", "t Acquiring", l.states("t"))
 }
 
-// A controller that finds that the cache misses another's decision decides nothing.
-func TestDecidesNothingWhenBehind(t *testing.T) {
+// A controller that has locked jobs and finds that the cache misses another's decision releases
+// them.
+func TestUnlocksWhenBehind(t *testing.T) {
 	l := newLab(t).withTestbed(2).withJobs("a", "b")
 	l.look()
 	l.withQueue("s", "a", "b").withQueue("t", "b")
@@ -142,8 +143,8 @@ func TestDecidesNothingWhenBehind(t *testing.T) {
 	if err != nil || after == 0 {
 		t.Errorf("it comes again after %v, %v", after, err)
 	}
-	if s := l.scheduling("s"); s.Status.State != "" {
-		t.Errorf("%q", s.Status.State)
+	if s := l.scheduling("s"); s.Status.State != "" || len(l.schedulings.locks.locked) > 0 {
+		t.Errorf("%q, and locked are %v", s.Status.State, l.schedulings.locks.locked)
 	}
 	l.schedulings.known.forget(client.ObjectKeyFromObject(rival)) // it is seen
 	l.settle()

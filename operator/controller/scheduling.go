@@ -22,12 +22,13 @@ import (
 )
 
 // schedulings is the controller of Schedulings. Which Scheduling gets jobs is decided over all
-// that want one of them, and the decision is written before the next one. Its handlers are safe for
-// concurrent use; Reconcile is called by one worker.
+// that want one of them, and the decision is written before the next one about the same jobs.
+// Safe for concurrent use.
 type schedulings struct {
 	client       client.Client
 	cached, live client.Reader
 	trial        trial
+	locks        jobLocks
 	// written are the jobs as this controller has written them last.
 	written writes
 	// known is what is remembered of Schedulings.
@@ -73,13 +74,17 @@ type candidate struct {
 }
 
 // run makes the step. From the decision about jobs that the Scheduling lacks until what follows
-// from it is written nothing else is decided about them: there is one worker.
+// from it is written, no other worker decides about them.
 func (p *schedulingPass) run(ctx context.Context, s *v1alpha1.Scheduling) error {
 	c, err := p.candidate(ctx, s)
 	if err != nil {
 		return err
 	}
 	lacking := c.observed.Lacking()
+	if !p.locks.tryLock(lacking) {
+		return errBehind
+	}
+	defer p.locks.unlock(lacking)
 	if c.Turn, err = p.turn(ctx, c, lacking); err != nil {
 		return err
 	}

@@ -53,7 +53,8 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate, lacking []testb
 	return granted[0], nil
 }
 
-// errBehind is returned where nothing can be decided yet: the cache has yet to see what was decided.
+// errBehind is returned where nothing can be decided yet: another worker decides about the same
+// jobs, or the cache has yet to see what was decided.
 var errBehind = errors.New("another decision about the jobs is not in the cache yet")
 
 // reserve decides whether the jobs are given slots before the Scheduling has them, which saves a

@@ -10,14 +10,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// addScheduling adds the controller of Schedulings. It has one worker, controller-runtime's default,
-// so that no two decide about the same jobs.
+// schedulingWorkers are some, as Schedulings that want other jobs need not wait for each
+// other.
+const schedulingWorkers = 4
+
+// addScheduling adds the controller of Schedulings.
 func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 	r := &schedulings{
 		client: mgr.GetClient(), cached: mgr.GetCache(), live: mgr.GetAPIReader(), trial: trial{mgr.GetClient(), mgr.GetRESTMapper()},
@@ -27,6 +31,7 @@ func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 		Watches(&v1alpha1.Scheduling{}, onChange(r.rivalChanged)).
 		Watches(&v1alpha1.BatchJob{}, onChange(r.jobChanged)).
 		Watches(&v1alpha1.Testbed{}, onChange(r.testbedChanged)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: schedulingWorkers}).
 		Complete(r)
 }
 
