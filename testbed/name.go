@@ -2,7 +2,11 @@ package testbed
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"strings"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Name is the name of a job, a scheduling or a testbed in its namespace. It is a
@@ -27,4 +31,12 @@ func ParseName(text string) (Name, error) {
 		return Name{}, Refuse("Name", text, "NAMESPACE/NAME")
 	}
 	return Name{Namespace: namespace, Name: name}, nil
+}
+
+// ErrInvalid is what every field.Error of this module wraps.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// Refuse makes a field.Error that wraps ErrInvalid; want completes "must be".
+func Refuse(name string, value any, want string) error {
+	return &field.Error{Package: "testbed", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }

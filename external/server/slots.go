@@ -33,7 +33,7 @@ func (t *slotTable) update(all *wire.TestbedSlots, change uint64) bool {
 	}
 	news, cells := t.meta.Deleting != all.Deleting, make([]cell, len(all.Slots))
 	for i, s := range all.Slots {
-		if at, known := before[s.ID]; known && equalSlots(t.cells[at].slot, s) {
+		if at, known := before[s.ID]; known && s.Equal(t.cells[at].slot) {
 			cells[i] = t.cells[at]
 		} else {
 			cells[i], news = cell{s, change}, true
@@ -91,10 +91,4 @@ func (t *slotTable) goneSince(change uint64) (ids []string) {
 func encode(slots *wire.TestbedSlots) json.RawMessage {
 	raw, _ := json.Marshal(slots) // strings, numbers and times always are JSON
 	return raw
-}
-
-func equalSlots(a, b wire.Slot) bool {
-	same := a.NodeID == b.NodeID || a.NodeID != nil && b.NodeID != nil && *a.NodeID == *b.NodeID
-	a.NodeID, b.NodeID = nil, nil
-	return same && a == b
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"embed"
 	"log/slog"
 	"net/http"
 	"time"
@@ -63,3 +64,20 @@ func (s *site) routes() http.Handler {
 	mux.HandleFunc("GET "+Base, s.lost)
 	return mux
 }
+
+//go:embed static
+var embedded embed.FS
+
+// files are what pages load, from below filesPath.
+var files = readFiles()
+
+func readFiles() *web.Files {
+	files, err := web.ReadFiles(embedded, "static")
+	if err != nil {
+		panic(err) // they are in the program
+	}
+	return files
+}
+
+// filesPath is where the files are, with a slash at its end.
+func filesPath() string { return Base + "static/" + files.Version() + "/" }

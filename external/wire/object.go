@@ -147,6 +147,13 @@ type Slot struct {
 	ReservedFor string `json:"reservedFor,omitempty"`
 }
 
+// Equal reports whether two slots are the same in everything.
+func (s Slot) Equal(other Slot) bool {
+	same := s.NodeID == other.NodeID || s.NodeID != nil && other.NodeID != nil && *s.NodeID == *other.NodeID
+	s.NodeID, other.NodeID = nil, nil
+	return same && s == other
+}
+
 // TestbedSlots are the slots of a Testbed, the object of [Slots].
 type TestbedSlots struct {
 	Meta

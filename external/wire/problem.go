@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // ProblemType is the media type of a [Problem].
@@ -47,4 +48,16 @@ func (p *Problem) Error() string {
 		fmt.Fprintf(&b, "; %s: %s", c.Field, c.Message)
 	}
 	return b.String()
+}
+
+// Login is what POST /session takes.
+type Login struct {
+	Token string `json:"token"`
+}
+
+// Session is the user of a session.
+type Session struct {
+	User string `json:"user"`
+	// Expires is when the token ends, if that is known.
+	Expires *time.Time `json:"expires,omitempty"`
 }

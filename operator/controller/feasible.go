@@ -26,8 +26,10 @@ func (v finding) OK() bool { return v.Reason == "" }
 // admits reports whether an object lets a Scheduling use it; if not, why.
 type admits func(namespace string, allowed *v1alpha1.AllowedNamespaces) (bool, string)
 
-// Feasible reports whether all that a Scheduling lists is there, and may be used by it.
+// feasibility returns whether all that a Scheduling lists is there, and may be used by it. It sets
+// what is said against it is about: the Testbed, or a job.
 func (v *schedulingView) feasibility(o *lifecycle.SchedulingObserved, consent admits) finding {
+	v.infeasibleJob, v.infeasibleTestbed = testbed.Name{}, true
 	s, tb := v.Scheduling, v.Testbed
 	switch {
 	case tb == nil:
@@ -39,27 +41,36 @@ func (v *schedulingView) feasibility(o *lifecycle.SchedulingObserved, consent ad
 		return finding{v1alpha1.ReasonNotAllowed, fmt.Sprintf("the Testbed %s %s", s.TestbedKey(), why)}
 	}
 	if verdict := v.jobsFeasible(o, consent); !verdict.OK() {
+		v.infeasibleTestbed = false
 		return verdict
 	}
-	return v.slotsFeasible(o)
+	verdict := v.slotsFeasible(o)
+	v.infeasibleTestbed = verdict.Reason == v1alpha1.ReasonUnknownTestbed
+	return verdict
 }
 
 // jobsFeasible is about the jobs that it lacks; those that it had and were deleted it
 // wants no more.
 func (v *schedulingView) jobsFeasible(o *lifecycle.SchedulingObserved, consent admits) finding {
 	var unknown, refused []string
+	var firstRefused testbed.Name
 	for _, name := range o.Lacking() {
 		job := v.Job(keyOf(name))
 		if job == nil {
-			unknown = append(unknown, name.String())
+			if unknown = append(unknown, name.String()); len(unknown) == 1 {
+				v.infeasibleJob = name
+			}
 		} else if ok, why := consent(job.Namespace, &job.Spec.AllowedNamespaces); !ok {
-			refused = append(refused, name.String()+" "+why)
+			if refused = append(refused, name.String()+" "+why); len(refused) == 1 {
+				firstRefused = name
+			}
 		}
 	}
 	switch {
 	case len(unknown) > 0:
 		return finding{v1alpha1.ReasonUnknownJob, "there is no BatchJob " + some(unknown)}
 	case len(refused) > 0:
+		v.infeasibleJob = firstRefused
 		return finding{v1alpha1.ReasonNotAllowed, "the BatchJob " + some(refused)}
 	}
 	return finding{}

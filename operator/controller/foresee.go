@@ -77,14 +77,14 @@ func Foresee(ctx context.Context, q Question) (Foreseen, error) {
 	}
 	out := Foreseen{Feasible: c.feasible}
 	if !c.feasible.OK() {
-		out.OfTestbed, out.About, err = f.about(ctx, c)
+		out.OfTestbed, out.About = c.infeasibleTestbed, c.infeasibleJob
 	}
 	names := jobNames(s)
 	for _, name := range names {
 		out.Jobs = append(out.Jobs, foreseenJob{Name: name})
 	}
-	if err != nil || c.Testbed == nil {
-		return out, err
+	if c.Testbed == nil {
+		return out, nil
 	}
 	for i, name := range names {
 		if out.Jobs[i].Refused, err = f.refused(ctx, c, c.Job(keyOf(name))); err != nil {
@@ -168,31 +168,6 @@ func (f *foresight) pass(cached client.Reader) *schedulingPass {
 	return &schedulingPass{schedulings: &schedulings{cached: cached, live: f.Live, logger: slog.New(slog.DiscardHandler)}, now: f.Now}
 }
 
-// about finds what the verdict is of.
-func (f *foresight) about(ctx context.Context, c *candidate) (ofTestbed bool, job testbed.Name, err error) {
-	if c.feasible.Reason == v1alpha1.ReasonUnknownTestbed {
-		return true, testbed.Name{}, nil
-	}
-	if c.feasible.Reason == v1alpha1.ReasonNotAllowed {
-		ok, err := allowed(ctx, f.Cached, &c.Testbed.Spec.AllowedNamespaces, c.Testbed.Namespace, f.scheduling.Namespace)
-		if err != nil || !ok {
-			return true, testbed.Name{}, err
-		}
-	}
-	for _, name := range jobNames(f.scheduling) {
-		job := c.Job(keyOf(name))
-		switch {
-		case job == nil:
-			return false, name, nil
-		case c.feasible.Reason == v1alpha1.ReasonNotAllowed:
-			if ok, err := allowed(ctx, f.Cached, &job.Spec.AllowedNamespaces, job.Namespace, f.scheduling.Namespace); err != nil || !ok {
-				return false, name, err
-			}
-		}
-	}
-	return false, testbed.Name{}, nil
-}
-
 // grant returns the slots that the Scheduling names for its jobs, and those that it would
 // be granted now.
 func (f *foresight) grant(ctx context.Context, c *candidate, of []foreseenJob) (request, granted map[testbed.Name][]slot.ID, err error) {
@@ -231,18 +206,18 @@ func (f *foresight) grant(ctx context.Context, c *candidate, of []foreseenJob) (
 // lacks among them, and what is claimed already.
 func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Order, of []foreseenJob) ([]claim.Scheduling, *claim.Table, error) {
 	r := &testbeds{cached: f.Cached, live: f.Live, options: Options{Namespaces: f.Namespaces}}
-	o := &observation{testbed: c.Testbed, jobs: r.jobs(ctx)}
-	if err := r.observeSchedulings(ctx, o); err != nil {
+	l := &testbedLook{r: r, tb: c.Testbed}
+	if err := l.observeSchedulings(ctx); err != nil {
 		return nil, nil, err
 	}
 	claims, err := parseClaims(c.Testbed.Status.Claims)
 	if err != nil {
 		return nil, nil, err
 	}
-	table := &claim.Table{Claims: claims, ExclusiveFor: o.exclusiveFor()}
-	jobs := f.acquired(c, of, o.jobs)
+	table := &claim.Table{Claims: claims, ExclusiveFor: l.exclusiveFor()}
+	jobs := f.acquired(c, of, r.jobs(ctx))
 	var applicants []claim.Scheduling
-	for _, s := range append(o.candidates, f.scheduling) {
+	for _, s := range append(l.candidates, f.scheduling) {
 		a, wants, err := claimableIn(s, c.Testbed, order, jobs, f.Now)
 		if err == nil && wants { // who asks for what can't be granted is passed over, as by the controller
 			applicants = append(applicants, a)

@@ -111,22 +111,15 @@ func (l *liveReader) listPods(ctx context.Context, namespace string, jobs []type
 type callGroup[P comparable, K, V any] struct {
 	do func(ctx context.Context, at P, keys []K) (V, error)
 
-	mu     sync.Mutex
-	places map[P]*place[K, V]
+	mu sync.Mutex
+	// next has the calls that have yet to begin, last those that have begun last and go on.
+	next, last map[P]*call[K, V]
 }
 
-// place is where calls are made one after the other. running is held during one; next is the
-// one that has yet to begin, nil if there is none. callers counts those who have not left.
-type place[K, V any] struct {
-	running sync.Mutex
-	next    *call[K, V]
-	callers int
-}
-
-// call is one call of do for those who share it.
+// call is one call of do for those who share it. done is closed at its end.
 type call[K, V any] struct {
-	once  sync.Once
 	keys  []K
+	done  chan struct{}
 	value V
 	err   error
 }
@@ -134,45 +127,38 @@ type call[K, V any] struct {
 // errNotDone is the error of a call whose do has panicked.
 var errNotDone = errors.New("what was waited for was not done")
 
-// ask adds the key to the next call at the place, and returns what came of it.
+// ask adds the key to the next call at the place, and returns what came of it. Its first caller
+// makes the call once the one before has ended.
 func (g *callGroup[P, K, V]) ask(ctx context.Context, at P, key K) (V, error) {
-	p, c := g.join(at, key)
-	defer g.leave(at, p)
-	c.once.Do(func() {
-		p.running.Lock()
-		defer p.running.Unlock()
-		g.mu.Lock()
-		p.next = nil // later callers share another call
+	g.mu.Lock()
+	if g.next == nil {
+		g.next, g.last = make(map[P]*call[K, V]), make(map[P]*call[K, V])
+	}
+	c, before := g.next[at], g.last[at]
+	if c != nil {
+		c.keys = append(c.keys, key)
 		g.mu.Unlock()
-		c.value, c.err = g.do(ctx, at, c.keys)
-	})
+		<-c.done
+		return c.value, c.err
+	}
+	c = &call[K, V]{keys: []K{key}, done: make(chan struct{}), err: errNotDone}
+	g.next[at] = c
+	g.mu.Unlock()
+	if before != nil {
+		<-before.done
+	}
+	g.mu.Lock()
+	delete(g.next, at) // later callers share another call
+	g.last[at] = c
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.last[at] == c {
+			delete(g.last, at)
+		}
+		close(c.done)
+	}()
+	c.value, c.err = g.do(ctx, at, c.keys)
 	return c.value, c.err
-}
-
-func (g *callGroup[P, K, V]) join(at P, key K) (*place[K, V], *call[K, V]) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.places == nil {
-		g.places = make(map[P]*place[K, V])
-	}
-	p := g.places[at]
-	if p == nil {
-		p = &place[K, V]{}
-		g.places[at] = p
-	}
-	if p.next == nil {
-		p.next = &call[K, V]{err: errNotDone}
-	}
-	p.next.keys = append(p.next.keys, key)
-	p.callers++
-	return p, p.next
-}
-
-// leave forgets the place with its last caller.
-func (g *callGroup[P, K, V]) leave(at P, p *place[K, V]) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if p.callers--; p.callers == 0 {
-		delete(g.places, at)
-	}
 }

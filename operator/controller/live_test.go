@@ -35,8 +35,8 @@ func until(t *testing.T, what string, is func() bool) {
 func waiting[P comparable, K, V any](g *callGroup[P, K, V], at P) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if p := g.places[at]; p != nil && p.next != nil {
-		return len(p.next.keys)
+	if c := g.next[at]; c != nil {
+		return len(c.keys)
 	}
 	return 0
 }
@@ -93,8 +93,8 @@ func TestCallsAreShared(t *testing.T) {
 	if diff := cmp.Diff(want, all, cmp.AllowUnexported(done{})); diff != "" {
 		t.Error(diff)
 	}
-	if len(j.places) > 0 {
-		t.Errorf("%d places are remembered with no caller left", len(j.places))
+	if n := len(j.next) + len(j.last); n > 0 {
+		t.Errorf("%d calls are remembered with no caller left", n)
 	}
 }
 

@@ -32,6 +32,9 @@ type schedulingView struct {
 	// Before is the Scheduling that is served first of those that want one of the jobs which
 	// this one lacks; zero if there is none.
 	Before testbed.Name
+	// infeasibleJob and infeasibleTestbed are what makes it infeasible, as far as that is one of them.
+	infeasibleJob     testbed.Name
+	infeasibleTestbed bool
 }
 
 // observe returns what a step of the Scheduling decides on.

@@ -2,7 +2,7 @@ package workload
 
 import (
 	"fmt"
-	"math/big"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -99,8 +99,8 @@ const (
 	overheadFactorName = "memoryOverheadFactor"
 )
 
-// overheadFactor is the part of an executor's memory that it needs beside.
-func overheadFactor(spec object) *big.Rat {
+// overheadFactor is the part of an executor's memory that it needs beside, in millionths.
+func overheadFactor(spec object) int64 {
 	text := spec.text(overheadFactorName)
 	if text == "" {
 		text = jvmOverhead
@@ -111,24 +111,15 @@ func overheadFactor(spec object) *big.Rat {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(f >= 0 && f <= maxOverheadFactor) {
 		spec.fail(refuse(spec.at(overheadFactorName), text, fmt.Sprintf("a number from 0 to %d", maxOverheadFactor)))
-		return new(big.Rat)
+		return 0
 	}
-	// Of the shortest decimal, so that .1 is a tenth.
-	factor, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
-	return factor
+	return int64(math.Round(f * million))
 }
 
-// overhead returns max(384, ⌈slot·f/(1+f)⌉).
-func overhead(slot int64, f *big.Rat) int64 {
-	share := new(big.Rat).Quo(f, new(big.Rat).Add(big.NewRat(1, 1), f))
-	share.Mul(share, new(big.Rat).SetInt64(slot))
-	whole, rest := new(big.Int).QuoRem(share.Num(), share.Denom(), new(big.Int))
-	o := whole.Int64() // at most slot
-	if rest.Sign() > 0 {
-		o++
-	}
-	return max(minOverhead, o)
-}
+const million = 1_000_000
+
+// overhead returns max(384, ⌈slot·f/(1+f)⌉) of a factor in millionths.
+func overhead(slot, f int64) int64 { return max(minOverhead, (slot*f+million+f-1)/(million+f)) }
 
 // sparkPlacement sets the scheduler of executors: in their template, where there is one, because
 // the operator's webhook leaves pods with a template alone; else in the fields that the webhook

@@ -2,7 +2,12 @@ package colocate
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"math/bits"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/testbed"
 )
 
 // MostExact is the most jobs that are planned exactly; it takes 2^n steps.
@@ -102,22 +107,12 @@ func (m *Matrix) Plan(jobs []string) (Plan, error) {
 		return m.Greedy(names)
 	}
 	p := newPairing(m, names)
-	p.solve(longest)
-	limit := p.best[len(p.best)-1].value
-	p.limit, p.limited = limit, true
-	p.solve(sum)
+	p.solve(math.Inf(1), func(c *cost, rest float64) float64 { return max(c.longest, rest) })
+	p.solve(p.best[len(p.best)-1].value, func(c *cost, rest float64) float64 { return c.sum + rest })
 	plan := m.plan(p.pairs())
 	plan.Exact = true
 	return plan, nil
 }
-
-// measure is what a pairing is judged by, once the unknown are the fewest.
-type measure uint8
-
-const (
-	longest measure = iota
-	sum
-)
 
 // state is the best that can be made of a set of jobs.
 type state struct {
@@ -138,9 +133,6 @@ type pairing struct {
 	n     int
 	costs []cost
 	best  []state
-	// limit bounds the longest run time if limited.
-	limit   float64
-	limited bool
 }
 
 func newPairing(m *Matrix, names []string) *pairing {
@@ -162,35 +154,28 @@ func (p *pairing) name(i int) string {
 	return ""
 }
 
-// solve fills best for all sets of an even number of jobs, the smaller before the larger.
-func (p *pairing) solve(by measure) {
+// solve fills best for all sets of an even number of jobs, the smaller before the larger: no run
+// time is longer than the limit, and value makes a set's of a pair and of the rest.
+func (p *pairing) solve(limit float64, value func(c *cost, rest float64) float64) {
 	for set := 1; set < len(p.best); set++ {
-		if bits.OnesCount(uint(set))%2 == 0 {
-			p.best[set] = p.solveSet(set, by)
-		}
-	}
-}
-
-func (p *pairing) solveSet(set int, by measure) state {
-	first := bits.TrailingZeros(uint(set))
-	best := state{partner: -1}
-	for others := set & (set - 1); others != 0; others &= others - 1 {
-		partner := bits.TrailingZeros(uint(others))
-		c, rest := &p.costs[first*p.n+partner], &p.best[set&^(1<<first)&^(1<<partner)]
-		if rest.partner < 0 || p.limited && c.longest > p.limit {
+		if bits.OnesCount(uint(set))%2 != 0 {
 			continue
 		}
-		s := state{unknown: int32(c.unknown) + rest.unknown, partner: int32(partner)}
-		if by == longest {
-			s.value = max(c.longest, rest.value)
-		} else {
-			s.value = c.sum + rest.value
+		first := bits.TrailingZeros(uint(set))
+		best := state{partner: -1}
+		for others := set & (set - 1); others != 0; others &= others - 1 {
+			partner := bits.TrailingZeros(uint(others))
+			c, rest := &p.costs[first*p.n+partner], &p.best[set&^(1<<first)&^(1<<partner)]
+			if rest.partner < 0 || c.longest > limit {
+				continue
+			}
+			s := state{unknown: int32(c.unknown) + rest.unknown, partner: int32(partner), value: value(c, rest.value)}
+			if best.partner < 0 || s.unknown < best.unknown || s.unknown == best.unknown && s.value < best.value {
+				best = s
+			}
 		}
-		if best.partner < 0 || s.unknown < best.unknown || s.unknown == best.unknown && s.value < best.value {
-			best = s
-		}
+		p.best[set] = best
 	}
-	return best
 }
 
 // pairs reads the pairing of all jobs.
@@ -208,4 +193,89 @@ func (p *pairing) pairs() []Pair {
 		set &^= 1<<first | 1<<partner
 	}
 	return append(pairs, alone...)
+}
+
+// Survey is how long all pairings of some jobs take, where each pair has a node of its own:
+// from the first start to the last end, in seconds.
+type Survey struct {
+	Best, Mean, Worst float64
+	// Pairings is how many there are; of 2n jobs (2n−1)!!.
+	Pairings int
+}
+
+// NewSurvey looks at all pairings of the jobs, of an odd number with each alone in turn. What
+// a pair takes is asked once of each. More than MostExact jobs are a *field.Error; that many
+// have 6.5e8 pairings, which takes seconds.
+func NewSurvey(jobs []string, takes func(Pair) (float64, error)) (Survey, error) {
+	if err := check(jobs); err != nil {
+		return Survey{}, err
+	}
+	if len(jobs) > MostExact {
+		return Survey{}, testbed.Refuse("jobs", strings.Join(jobs, ","), fmt.Sprintf("at most %d", MostExact))
+	}
+	w := walk{n: len(jobs) + len(jobs)%2}
+	w.takes = make([]float64, w.n*w.n)
+	for i, a := range jobs {
+		for j := i + 1; j < w.n; j++ {
+			pair := Pair{A: a}
+			if j < len(jobs) {
+				pair.B = jobs[j]
+			}
+			var err error
+			if w.takes[i*w.n+j], err = takes(pair); err != nil {
+				return Survey{}, err
+			}
+		}
+	}
+	w.extend(0, 0)
+	w.survey.Mean = w.sum / float64(w.survey.Pairings)
+	return w.survey, nil
+}
+
+// walk goes through all pairings, with what the pairs so far take.
+type walk struct {
+	n      int // even: the last may stand for none
+	takes  []float64
+	sum    float64
+	survey Survey
+}
+
+// extend pairs the first job that is not in the set with each other one that is not.
+func (w *walk) extend(set uint32, longest float64) {
+	first := 0
+	for set&(1<<first) != 0 {
+		first++
+	}
+	if first >= w.n {
+		w.add(longest)
+		return
+	}
+	for other := first + 1; other < w.n; other++ {
+		if set&(1<<other) == 0 {
+			w.extend(set|1<<first|1<<other, max(longest, w.takes[first*w.n+other]))
+		}
+	}
+}
+
+func (w *walk) add(makespan float64) {
+	s := &w.survey
+	if s.Pairings == 0 || makespan < s.Best {
+		s.Best = makespan
+	}
+	s.Worst = max(s.Worst, makespan)
+	w.sum += makespan
+	s.Pairings++
+}
+
+// Makespan is what the longest of the pairs takes; 0 without any.
+func Makespan(pairs []Pair, takes func(Pair) (float64, error)) (float64, error) {
+	longest := 0.0
+	for _, pair := range pairs {
+		seconds, err := takes(pair)
+		if err != nil {
+			return 0, err
+		}
+		longest = max(longest, seconds)
+	}
+	return longest, nil
 }

@@ -75,7 +75,7 @@ func BenchmarkTable(b *testing.B) {
 			for b.Loop() {
 				t := l.table(b)
 				slots = t.Slots()
-				_, _ = t.Diff(epoch)
+				actions, _ = t.Diff(epoch)
 			}
 			if len(slots) != n || len(actions) == 0 {
 				b.Fatal(len(slots), len(actions))

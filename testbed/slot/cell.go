@@ -7,189 +7,113 @@ import (
 	"time"
 )
 
-// cell is what a Table keeps of one slot.
+// cell is one slot with what is in it.
 type cell struct {
 	id ID
 	// wanted reports whether the order has the slot, at index.
 	wanted bool
 	index  int
-	// owner claims the slot, at this size.
-	owner, size string
+	// The slot is claimed by the owner, if there is one.
+	holding
 	// placeholders and pods are those that are there, the one that counts first.
 	placeholders, pods []Pod
-	// emptyAt is when the slot was first seen with neither; zero if it is not.
-	emptyAt time.Time
-	state   State
-	// counted reports whether state is in the table's counts.
-	counted bool
+	state              State
 }
 
-// put takes in the pod as it is now.
+// put takes in a pod that is there.
 func (c *cell) put(p Pod) {
-	list := &c.pods
 	if p.Role == Placeholder {
-		list = &c.placeholders
-	}
-	if i := slices.IndexFunc(*list, func(q Pod) bool { return q.UID == p.UID }); i >= 0 {
-		(*list)[i] = p
+		c.placeholders = append(c.placeholders, p)
 	} else {
-		*list = append(*list, p)
+		c.pods = append(c.pods, p)
 	}
 }
 
-// remove takes the pod out.
-func (c *cell) remove(uid string) {
-	same := func(p Pod) bool { return p.UID == uid }
-	c.placeholders = slices.DeleteFunc(c.placeholders, same)
-	c.pods = slices.DeleteFunc(c.pods, same)
-}
+// exists reports whether others see the slot: not where only a placeholder is left of it.
+func (c *cell) exists() bool { return c.wanted || c.owner != "" || len(c.pods) > 0 }
 
-// update orders the cell's pods and works out its state.
-func (c *cell) update(config *Config, now time.Time) {
-	c.sortPods()
-	c.sortPlaceholders(config)
-	switch empty := len(c.placeholders) == 0 && len(c.pods) == 0; {
-	case !empty:
-		c.emptyAt = time.Time{}
-	case c.emptyAt.IsZero():
-		c.emptyAt = now
-	}
-	c.state = c.stateNow(config)
-}
-
-// sortPods has the pod first that may stay. That is one of the owner's, however old: a
-// pod that was bound late, after its claim had ended, is not what the slot is for.
-func (c *cell) sortPods() {
-	if len(c.pods) < 2 {
-		return
-	}
+// complete orders the cell's pods and works out its state, once all of them are there.
+//
+// The first of the pods may stay. That is one of the owner's, however old: a pod that was bound
+// late, after its claim had ended, is not what the slot is for.
+func (c *cell) complete(config *Config) {
 	slices.SortFunc(c.pods, func(a, b Pod) int {
 		return cmp.Or(before(a.Owner == c.owner, b.Owner == c.owner), before(!a.Deleting, !b.Deleting), older(a, b))
 	})
-}
-
-// sortPlaceholders has the placeholder first that may stay.
-func (c *cell) sortPlaceholders(config *Config) {
-	if len(c.placeholders) < 2 {
-		return
-	}
 	slices.SortFunc(c.placeholders, func(a, b Pod) int {
-		_, unfitA := c.unfit(&a, config)
-		_, unfitB := c.unfit(&b, config)
-		return cmp.Or(before(!unfitA, !unfitB), before(!a.Deleting, !b.Deleting), before(a.Node != "", b.Node != ""), older(a, b))
+		return cmp.Or(before(c.unfit(&a, config) == "", c.unfit(&b, config) == ""),
+			before(!a.Deleting, !b.Deleting), before(a.Node != "", b.Node != ""), older(a, b))
 	})
-}
-
-func (c *cell) stateNow(config *Config) State {
 	switch {
 	case !c.wanted:
-		return Retiring
+		c.state = Retiring
 	case len(c.pods) > 0:
-		return Occupied
+		c.state = Occupied
 	case c.owner != "":
-		return Reserved
-	case c.held(config):
-		return Free
+		c.state = Reserved
+	case c.isHeld(config):
+		c.state = Free
+	default:
+		c.state = Pending
 	}
-	return Pending
 }
 
-// held reports whether a placeholder holds the slot's resources.
-func (c *cell) held(config *Config) bool {
+// isHeld reports whether a placeholder holds the slot's resources.
+func (c *cell) isHeld(config *Config) bool {
 	if len(c.placeholders) == 0 || config.Idle {
 		return false
 	}
-	_, unfit := c.unfit(&c.placeholders[0], config)
-	return !unfit && !c.placeholders[0].Deleting && c.placeholders[0].Node != ""
+	p := &c.placeholders[0]
+	return c.unfit(p, config) == "" && !p.Deleting && p.Node != ""
 }
 
-// unfit reports whether the placeholder does not do for the slot, and why. What a claimed slot
+// unfit returns why the placeholder does not do for the slot, empty if it does. What a claimed slot
 // holds stays as it is until the claim ends.
-func (c *cell) unfit(g *Pod, config *Config) (why string, is bool) {
+func (c *cell) unfit(p *Pod, config *Config) string {
 	switch {
-	case g.Terminal:
-		return ended, true
-	case g.Node != "" && g.Node != c.id.Node:
-		return moved, true
-	case c.owner == "" && g.Size != config.Size:
-		return resized, true
+	case p.Terminal:
+		return ended
+	case p.Node != "" && p.Node != c.id.Node:
+		return moved
+	case c.owner == "" && p.Size != config.Size:
+		return resized
 	}
-	return "", false
-}
-
-// wantsPlaceholder reports whether the slot is to have a placeholder, or why not. A claimed slot that
-// retires keeps the one that it has.
-func (c *cell) wantsPlaceholder(config *Config) (why string, is bool) {
-	switch {
-	case len(c.pods) > 0:
-		return entered, false
-	case c.owner != "":
-		return "", true
-	case !c.wanted || config.Idle:
-		return unwanted, false
-	}
-	return "", true
-}
-
-// excess reports whether placeholder i is to be deleted, and why.
-func (c *cell) excess(i int, config *Config) (why string, is bool) {
-	g := &c.placeholders[i]
-	if g.Deleting {
-		return "", false
-	}
-	if why, unfit := c.unfit(g, config); unfit {
-		return why, true
-	}
-	if why, wants := c.wantsPlaceholder(config); !wants {
-		return why, true
-	}
-	return double, i > 0
-}
-
-// intrudes reports whether pod i is to be deleted.
-func (c *cell) intrudes(i int) bool { return i > 0 && !c.pods[i].Deleting }
-
-// lacks reports whether a placeholder is to be created. While one is there, even on its way
-// out, its name is taken.
-func (c *cell) lacks(config *Config) bool {
-	_, wants := c.wantsPlaceholder(config)
-	return wants && c.wanted && len(c.placeholders) == 0
-}
-
-// open reports whether something is to be done about the slot, now or later.
-func (c *cell) open(config *Config) bool {
-	for i := range c.pods {
-		if c.intrudes(i) {
-			return true
-		}
-	}
-	for i := range c.placeholders {
-		if _, yes := c.excess(i, config); yes {
-			return true
-		}
-	}
-	return c.lacks(config)
+	return ""
 }
 
 // diff appends what is to be done about the slot to dst, and returns when to ask again if
-// that is a matter of time.
-func (c *cell) diff(dst []Action, config *Config, now time.Time) ([]Action, time.Time) {
+// that is a matter of time. emptyAt is since when nothing has been in it.
+func (c *cell) diff(dst []Action, config *Config, emptyAt, now time.Time) ([]Action, time.Time) {
 	for i := range c.pods {
-		if c.intrudes(i) {
-			dst = append(dst, deletion(DeletePod, double, c.id, &c.pods[i]))
+		if p := &c.pods[i]; i > 0 && !p.Deleting {
+			dst = append(dst, deletion(DeletePod, double, c.id, p))
 		}
 	}
+	// A claimed slot that retires keeps the placeholder that it has.
+	wants := len(c.pods) == 0 && (c.owner != "" || c.wanted && !config.Idle)
 	for i := range c.placeholders {
-		if why, yes := c.excess(i, config); yes {
-			dst = append(dst, deletion(DeletePlaceholder, why, c.id, &c.placeholders[i]))
+		p := &c.placeholders[i]
+		why := c.unfit(p, config)
+		switch {
+		case why != "":
+		case len(c.pods) > 0:
+			why = entered
+		case !wants:
+			why = unwanted
+		case i > 0:
+			why = double
+		}
+		if why != "" && !p.Deleting {
+			dst = append(dst, deletion(DeletePlaceholder, why, c.id, p))
 		}
 	}
-	if !c.lacks(config) {
+	// While a placeholder is there, even on its way out, its name is taken.
+	if !wants || !c.wanted || len(c.placeholders) > 0 {
 		return dst, time.Time{}
 	}
 	size := config.Size
 	if c.owner != "" {
-		if due := c.emptyAt.Add(patience); now.Before(due) {
+		if due := emptyAt.Add(patience); now.Before(due) {
 			return dst, due
 		}
 		size = cmp.Or(c.size, size)

@@ -21,8 +21,8 @@
 //	Retiring  no longer wanted, but claimed or with a live pod in it
 //
 // The order and the states are those of L. Schwerdtfeger's thesis (see package
-// testbed; §4.3.2), Pending and Retiring excepted. A [Table] follows one event
-// in a time that grows with what is left to do, not with the slots.
+// testbed; §4.3.2), Pending and Retiring excepted. A [Table] works its
+// slots out anew after a change.
 //
 // Types that do not speak of concurrent use are plain values.
 package slot

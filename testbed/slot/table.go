@@ -1,7 +1,6 @@
 package slot
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -68,64 +67,46 @@ type Config struct {
 // its place.
 const patience = 2 * time.Second
 
-// Table keeps a testbed's slots. Configure, SetClaims, Observe and Forget set what is;
-// the other methods read. An event costs a time that does not depend on the number of slots.
-// A Table is not safe for concurrent use. Make one with NewTable.
+// Table keeps a testbed's slots. Configure, SetClaims, Observe and Forget set what is; the other
+// methods read, and work out all the slots anew after a change. A Table is not safe for concurrent
+// use. Make one with NewTable.
 type Table struct {
 	config Config
-	cells  map[ID]*cell
-	// claimed are the cells that have an owner.
-	claimed []*cell
-	// wanted has the cells of the order's slots by index.
-	wanted []*cell
-	// where is the slot of each pod that is in a cell.
-	where map[string]ID
-	// open are the cells about which something is to be done, now or later.
-	open   map[*cell]struct{}
-	counts Counts
+	claims map[ID]holding
+	pods   map[string]Pod
+	// changedAt is when the last change was, and stale reports whether the cells are older.
+	changedAt time.Time
+	stale     bool
+	// wanted are the cells of the order's slots by index, others those of further slots. ordered
+	// has all of them: the wanted ones, then the others by identity.
+	wanted  []cell
+	others  map[ID]*cell
+	ordered []*cell
+	// empty is since when a slot has had neither a placeholder nor a pod.
+	empty map[ID]time.Time
 }
 
+// holding is who claims a slot, at which size.
+type holding struct{ owner, size string }
+
 // NewTable returns a Table of no slots.
-func NewTable() *Table {
-	return &Table{
-		config: Config{Order: &Order{}},
-		cells:  make(map[ID]*cell), where: make(map[string]ID), open: make(map[*cell]struct{}),
-	}
-}
+func NewTable() *Table { return &Table{config: Config{Order: &Order{}}, pods: make(map[string]Pod)} }
+
+// changed notes a change.
+func (t *Table) changed(now time.Time) { t.changedAt, t.stale = now, true }
 
 // Configure sets what is wanted from now on.
 func (t *Table) Configure(c Config, now time.Time) {
 	if c.Order == nil {
 		c.Order = &Order{}
 	}
-	reordered := c.Order != t.config.Order
 	t.config = c
-	if reordered {
-		t.place(c.Order)
-	}
-	for _, c := range t.cells {
-		t.review(c, now)
-	}
+	t.changed(now)
 }
 
-// place gives the order's slots their cells.
-func (t *Table) place(o *Order) {
-	for _, c := range t.wanted {
-		c.wanted = false
-	}
-	t.wanted = slices.Grow(t.wanted[:0], len(o.slots))
-	for index, id := range o.slots {
-		c := t.cell(id)
-		c.wanted, c.index = true, index
-		t.wanted = append(t.wanted, c)
-	}
-}
-
-// SetClaims sets all claims. A slot that is claimed twice is a *field.Error,
-// and so is a claim without owner; nothing changes then. It costs a time that depends on the
-// number of claimed slots alone.
+// SetClaims sets all claims. A slot that is claimed twice is a *field.Error, and so is a claim
+// without owner; nothing changes then.
 func (t *Table) SetClaims(claims []Claim, now time.Time) error {
-	type holding struct{ owner, size string }
 	held := make(map[ID]holding)
 	for _, c := range claims {
 		if c.Owner == "" {
@@ -138,20 +119,9 @@ func (t *Table) SetClaims(claims []Claim, now time.Time) error {
 			held[id] = holding{c.Owner, c.Size}
 		}
 	}
-	for _, c := range t.claimed {
-		if _, still := held[c.id]; !still {
-			c.owner, c.size = "", ""
-			t.review(c, now)
-		}
-	}
-	t.claimed = slices.Grow(t.claimed[:0], len(held))
-	for id, h := range held {
-		c := t.cell(id)
-		t.claimed = append(t.claimed, c)
-		if h != (holding{c.owner, c.size}) {
-			c.owner, c.size = h.owner, h.size
-			t.review(c, now)
-		}
+	if !maps.Equal(held, t.claims) {
+		t.claims = held
+		t.changed(now)
 	}
 	return nil
 }
@@ -161,16 +131,8 @@ func (t *Table) Observe(p Pod, now time.Time) error {
 	if p.UID == "" {
 		return testbed.Refuse("Pod.UID", p.UID, "set")
 	}
-	if id, ok := t.where[p.UID]; ok && (id != p.Slot || !p.placed()) {
-		t.Forget(p.UID, now)
-	}
-	if !p.placed() {
-		return nil
-	}
-	c := t.cell(p.Slot)
-	c.put(p)
-	t.where[p.UID] = p.Slot
-	t.review(c, now)
+	t.pods[p.UID] = p
+	t.changed(now)
 	return nil
 }
 
@@ -185,54 +147,79 @@ func (p *Pod) placed() bool {
 
 // Forget takes out a pod that is gone.
 func (t *Table) Forget(uid string, now time.Time) {
-	id, ok := t.where[uid]
-	if !ok {
-		return
+	delete(t.pods, uid)
+	t.changed(now)
+}
+
+// all returns the cells in their order, as they are after the last change.
+func (t *Table) all() []*cell {
+	if !t.stale {
+		return t.ordered
 	}
-	delete(t.where, uid)
-	c := t.cells[id]
-	c.remove(uid)
-	t.review(c, now)
+	slots := t.config.Order.slots
+	t.stale, t.wanted, t.others, t.ordered = false, make([]cell, len(slots)), make(map[ID]*cell), make([]*cell, 0, len(slots))
+	for i, id := range slots {
+		t.wanted[i] = cell{id: id, wanted: true, index: i}
+		t.ordered = append(t.ordered, &t.wanted[i])
+	}
+	for id, h := range t.claims {
+		t.cell(id).holding = h
+	}
+	for _, p := range t.pods {
+		if p.placed() {
+			t.cell(p.Slot).put(p)
+		}
+	}
+	slices.SortFunc(t.ordered[len(slots):], func(a, b *cell) int { return a.id.Compare(b.id) })
+	before := t.empty
+	t.empty = make(map[ID]time.Time)
+	for _, c := range t.ordered {
+		c.complete(&t.config)
+		if len(c.placeholders) == 0 && len(c.pods) == 0 {
+			t.empty[c.id] = t.changedAt
+			if since, was := before[c.id]; was {
+				t.empty[c.id] = since
+			}
+		}
+	}
+	return t.ordered
+}
+
+// find returns the slot's cell, nil if there is none.
+func (t *Table) find(id ID) *cell {
+	if i, ok := t.config.Order.Index(id); ok {
+		return &t.wanted[i]
+	}
+	return t.others[id]
 }
 
 // cell returns the slot's cell, and makes it if need be.
 func (t *Table) cell(id ID) *cell {
-	c := t.cells[id]
+	c := t.find(id)
 	if c == nil {
 		c = &cell{id: id}
-		t.cells[id] = c
+		t.others[id] = c
+		t.ordered = append(t.ordered, c)
 	}
 	return c
 }
 
-// review brings what is known of the cell up to date.
-func (t *Table) review(c *cell, now time.Time) {
-	if c.counted {
-		t.counts[c.state]--
-	}
-	c.counted = c.wanted || c.owner != "" || len(c.pods) > 0
-	c.update(&t.config, now)
-	if c.counted {
-		t.counts[c.state]++
-	}
-	if c.open(&t.config) {
-		t.open[c] = struct{}{}
-	} else {
-		delete(t.open, c)
-	}
-	if !c.counted && len(c.placeholders) == 0 {
-		delete(t.cells, c.id)
-	}
-}
-
 // Counts returns how many slots are in each state. They are those that Slots lists.
-func (t *Table) Counts() Counts { return t.counts }
+func (t *Table) Counts() (counts Counts) {
+	for _, c := range t.all() {
+		if c.exists() {
+			counts[c.state]++
+		}
+	}
+	return counts
+}
 
 // Slot returns the slot as it is, and whether the table has it. The index of a retiring
 // slot is left 0.
 func (t *Table) Slot(id ID) (Slot, bool) {
-	c := t.cells[id]
-	if c == nil || !c.counted {
+	t.all()
+	c := t.find(id)
+	if c == nil || !c.exists() {
 		return Slot{}, false
 	}
 	return t.view(c), true
@@ -244,9 +231,6 @@ func (t *Table) view(c *cell) Slot {
 	if s.NodeID, known = t.config.Order.NodeID(c.id.Node); !known {
 		s.NodeID = -1
 	}
-	if !c.wanted {
-		s.Index = 0
-	}
 	if len(c.pods) > 0 {
 		p := &c.pods[0]
 		s.Namespace, s.Pod, s.PodUID = p.Namespace, p.Name, p.UID
@@ -256,9 +240,9 @@ func (t *Table) view(c *cell) Slot {
 
 // Slots returns the slots: the wanted ones by index, then those that retire, by identity.
 func (t *Table) Slots() []Slot {
-	slots := make([]Slot, 0, t.counts.Slots())
-	for _, c := range t.ordered() {
-		if c.counted {
+	slots := make([]Slot, 0, len(t.all()))
+	for _, c := range t.all() {
+		if c.exists() {
 			s := t.view(c)
 			s.Index = len(slots)
 			slots = append(slots, s)
@@ -267,26 +251,11 @@ func (t *Table) Slots() []Slot {
 	return slots
 }
 
-// ordered returns the cells: the wanted ones by index, then the others by identity.
-func (t *Table) ordered() []*cell {
-	if len(t.cells) == len(t.wanted) {
-		return t.wanted
-	}
-	cells := slices.Clone(t.wanted)
-	for _, c := range t.cells {
-		if !c.wanted {
-			cells = append(cells, c)
-		}
-	}
-	slices.SortFunc(cells[len(t.wanted):], compareCells)
-	return cells
-}
-
 // Placeholders returns the UIDs of the placeholders that hold a slot, or will when they are bound,
 // one a slot, in the order of the slots.
 func (t *Table) Placeholders() []string {
-	uids := make([]string, 0, len(t.cells))
-	for _, c := range t.ordered() {
+	var uids []string
+	for _, c := range t.all() {
 		if len(c.placeholders) > 0 && !c.placeholders[0].Terminal {
 			uids = append(uids, c.placeholders[0].UID)
 		}
@@ -297,8 +266,8 @@ func (t *Table) Placeholders() []string {
 // Free returns the free slots by index. What is Pending is not among them: nothing holds its
 // resources.
 func (t *Table) Free() []ID {
-	free := make([]ID, 0, t.counts[Free])
-	for _, c := range t.wanted {
+	free := []ID{}
+	for _, c := range t.all() {
 		if c.state == Free {
 			free = append(free, c.id)
 		}
@@ -310,25 +279,12 @@ func (t *Table) Free() []ID {
 // nothing happens; the zero time is never. Asked twice, it returns the same: an action stands
 // until its effect is observed.
 func (t *Table) Diff(now time.Time) (actions []Action, again time.Time) {
-	for _, c := range slices.SortedFunc(maps.Keys(t.open), compareCells) {
+	for _, c := range t.all() {
 		var due time.Time
-		actions, due = c.diff(actions, &t.config, now)
+		actions, due = c.diff(actions, &t.config, t.empty[c.id], now)
 		if !due.IsZero() && (again.IsZero() || due.Before(again)) {
 			again = due
 		}
 	}
 	return actions, again
-}
-
-// compareCells orders wanted cells by index, then the others by identity.
-func compareCells(a, b *cell) int {
-	switch {
-	case a.wanted && b.wanted:
-		return cmp.Compare(a.index, b.index)
-	case a.wanted:
-		return -1
-	case b.wanted:
-		return 1
-	}
-	return a.id.Compare(b.id)
 }

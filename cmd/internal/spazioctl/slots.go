@@ -54,7 +54,7 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	bed, pods, err := client.Snapshot(ctx, o.namespace, name)
+	tb, pods, err := client.Snapshot(ctx, o.namespace, name)
 	switch {
 	case errors.Is(err, view.ErrNotInstalled):
 		return fmt.Errorf("%w: spazio install --component testbed", err)
@@ -63,14 +63,14 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 	case err != nil:
 		return err
 	}
-	slots, err := view.Slots(bed, pods)
+	bed, err := view.NewBed(tb, pods)
 	if err != nil {
 		return err
 	}
 	if o.output.format == "json" {
-		return encode(out, slots, false)
+		return encode(out, bed.Slots, false)
 	}
-	return o.show(out, bed, slots)
+	return o.show(out, tb, bed.Slots)
 }
 
 // show prints what is in each slot, and where some are missing.

@@ -137,3 +137,54 @@ func (c *contract) written(t *testing.T) []string {
 	}
 	return all
 }
+
+// session: a token becomes a cookie, which is as good as the token, but not to a page from
+// elsewhere.
+func (c *contract) session(t *testing.T) {
+	path := c.v1 + "/session"
+	login := c.post(t, "", path, `{"token": "`+c.Team+`"}`).want(t, http.StatusOK)
+	cookies := (&http.Response{Header: login.header}).Cookies()
+	if len(cookies) != 1 {
+		t.Fatalf("cookies: %v", cookies)
+	}
+	cookie := cookies[0]
+	secure := strings.HasPrefix(c.URL, "https:")
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Secure != secure || cookie.Path != "/" || cookie.Domain != "" ||
+		strings.HasPrefix(cookie.Name, "__Host-") != secure {
+		t.Errorf("cookie %v", cookie)
+	}
+	shown := http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}}
+	who := c.do(t, request{method: http.MethodGet, path: path, header: shown}).want(t, http.StatusOK)
+	who.wrongIf(t, who.text("user") == "" || who.text("user") != login.text("user"))
+	c.do(t, request{method: http.MethodGet, path: c.in + "/jobs", header: shown}).want(t, http.StatusOK)
+	body := `{"name": "forged", "testbed": "` + c.Testbed + `", "queue": ["` + c.Jobs[0] + `"]}`
+	for _, forged := range []http.Header{{"Origin": {"https://elsewhere.example"}}, {"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}} {
+		forged.Set("Cookie", shown.Get("Cookie"))
+		c.do(t, request{method: http.MethodPost, path: c.in + "/schedulings", body: body, header: forged}).refused(t, http.StatusForbidden)
+	}
+	c.do(t, request{method: http.MethodPut, path: c.in + "/jobs/" + c.Jobs[0] + "/external", body: `{"from": "session"}`,
+		header: http.Header{"Cookie": shown["Cookie"], "Origin": {c.URL}, "Sec-Fetch-Site": {"same-origin"}}}).want(t, http.StatusOK)
+	c.put(t, c.Team, c.in+"/jobs/"+c.Jobs[0]+"/external", `{}`).want(t, http.StatusOK)
+	out := c.delete(t, "", path).want(t, http.StatusNoContent)
+	if gone := (&http.Response{Header: out.header}).Cookies(); len(gone) != 1 || gone[0].Name != cookie.Name || gone[0].Value != "" || gone[0].MaxAge >= 0 {
+		t.Errorf("cookies after the end: %v", gone)
+	}
+	for _, token := range []string{"", c.Unknown, c.Expired, c.Foreign} {
+		c.post(t, "", path, `{"token": "`+token+`"}`).refused(t, http.StatusUnauthorized)
+	}
+	c.post(t, "", path, `{"token": "`+strings.Repeat("x", 4000)+`"}`).refused(t, http.StatusUnprocessableEntity).names(t, "token")
+	c.get(t, "", path).refused(t, http.StatusUnauthorized)
+	c.get(t, c.Team, c.in+"/schedulings/forged").refused(t, http.StatusNotFound)
+}
+
+func (c *contract) description(t *testing.T) {
+	is := c.get(t, c.Nothing, c.v1+"/openapi.json").want(t, http.StatusOK)
+	paths, _ := is.at("paths").(map[string]any)
+	is.wrongIf(t, !strings.HasPrefix(is.text("openapi"), "3.1."))
+	for _, row := range c.rows() {
+		methods, _ := paths[row.pattern].(map[string]any)
+		if methods[strings.ToLower(row.method)] == nil {
+			t.Errorf("%s %s is not described", row.method, row.pattern)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/wire"
@@ -66,11 +67,6 @@ func (s *Store) DeleteScheduling(_ context.Context, _ server.Caller, namespace, 
 	return nil
 }
 
-// SetExternal is server.Store's.
-func (s *Store) SetExternal(ctx context.Context, caller server.Caller, namespace, name string, version string, data json.RawMessage) (wire.Job, error) {
-	return s.UpdateExternal(ctx, caller, namespace, name, version, func(json.RawMessage) (json.RawMessage, error) { return data, nil })
-}
-
 // UpdateExternal is server.Store's.
 func (s *Store) UpdateExternal(_ context.Context, _ server.Caller, namespace, name string, version string, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error) {
 	s.mu.Lock()
@@ -88,106 +84,77 @@ func (s *Store) UpdateExternal(_ context.Context, _ server.Caller, namespace, na
 }
 
 // Plan is server.Store's: what claim.Plan finds in the slots that are free.
-func (s *Store) Plan(_ context.Context, _ server.Caller, namespace, _ string, spec wire.SchedulingSpec) (wire.Plan, error) {
+func (s *Store) Plan(_ context.Context, _ server.Caller, namespace, _ string, spec wire.SchedulingSpec) (plan wire.Plan, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var plan wire.Plan
 	bed, err := wire.ParseName(spec.Testbed, namespace)
 	if err != nil {
 		return plan, err
 	}
+	unknown := func(field, reason string, what any) {
+		plan.Problems = append(plan.Problems, wire.Cause{Field: field, Reason: reason, Message: fmt.Sprintf("%v is not there", what)})
+	}
 	slots, err := getLocked[wire.TestbedSlots](s, bed, "")
 	if err != nil {
-		plan.Problems = append(plan.Problems, wire.Cause{Field: "testbed", Reason: "UnknownTestbed", Message: fmt.Sprintf("Testbed %s is not there", bed)})
+		unknown("testbed", "UnknownTestbed", bed)
 		return plan, nil
 	}
-	request, problems, err := s.request(namespace, spec, slots.Slots)
-	if err != nil {
-		return plan, err
-	}
-	plan.Problems = problems
-	if len(problems) > 0 {
-		return plan, nil
-	}
-	var all, free []slot.ID
-	for _, one := range slots.Slots {
-		id, err := slot.ParseID(one.ID)
-		if err != nil {
-			return plan, err
-		}
-		all = append(all, id)
-		if one.State == slot.Free {
-			free = append(free, id)
-		}
-	}
-	blocked, err := claim.Feasible(request, nil, all)
-	if err != nil {
-		return plan, err
-	}
-	if blocked != nil {
-		plan.Problems = []wire.Cause{{Reason: "TooManySlots", Message: fmt.Sprintf("job %s takes %d slots", blocked.Job, blocked.Needs)}}
-		return plan, nil
-	}
-	plan.Feasible = true
-	now, _, err := claim.Plan(request, nil, free)
-	if err != nil {
-		return plan, err
-	}
-	submitted := make(map[testbed.Name][]slot.ID)
-	for _, p := range now {
-		submitted[p.Job] = p.Slots
-	}
-	for _, job := range request.Jobs() {
-		row := wire.Planned{Job: job.String()}
-		for _, id := range submitted[job] {
-			row.Now = true
-			row.Slots = append(row.Slots, id.String())
-		}
-		plan.Plan = append(plan.Plan, row)
-	}
-	return plan, nil
-}
-
-// request is the spec as package claim has it, and what in it is not there.
-func (s *Store) request(namespace string, spec wire.SchedulingSpec, slots []wire.Slot) (r claim.Request, problems []wire.Cause, err error) {
 	job := func(field, text string) testbed.Name {
-		name, failed := wire.ParseName(text, namespace)
-		if failed != nil {
-			err = failed
-		} else if _, there := s.objects[wire.Jobs][name]; !there {
-			problems = append(problems, wire.Cause{Field: field, Reason: "UnknownJob", Message: fmt.Sprintf("job %s is not there", name)})
+		name, err := wire.ParseName(text, namespace)
+		if _, there := s.objects[wire.Jobs][name]; err != nil || !there {
+			unknown(field, "UnknownJob", text)
 		}
 		return name
 	}
+	var request claim.Request
 	for i, text := range spec.Queue {
-		r.Queue = append(r.Queue, job(fmt.Sprintf("queue[%d]", i), text))
+		request.Queue = append(request.Queue, job(fmt.Sprintf("queue[%d]", i), text))
 	}
-	if spec.Slots == nil {
-		return r, problems, err
-	}
-	r.Relaxed = spec.Slots.Mode == wire.Relaxed
-	for i, one := range spec.Slots.Jobs {
-		field := fmt.Sprintf("slots.jobs[%d]", i)
-		p := claim.Placement{Job: job(field+".job", one.Job)}
-		for j, ref := range one.Slots {
-			id, there := findSlot(slots, ref)
-			if !there {
-				problems = append(problems, wire.Cause{Field: fmt.Sprintf("%s.slots[%d]", field, j), Reason: "UnknownSlot", Message: "slot " + ref.String() + " is not there"})
-				continue
+	if spec.Slots != nil {
+		request.Relaxed = spec.Slots.Mode == wire.Relaxed
+		for i, one := range spec.Slots.Jobs {
+			field := fmt.Sprintf("slots.jobs[%d]", i)
+			p := claim.Placement{Job: job(field+".job", one.Job)}
+			for j, ref := range one.Slots {
+				at := slices.IndexFunc(slots.Slots, func(s wire.Slot) bool { return s.ID == ref.ID.String() || ref.ID == slot.ID{} && s.Index == ref.Index })
+				if at < 0 {
+					unknown(fmt.Sprintf("%s.slots[%d]", field, j), "UnknownSlot", "slot "+ref.String())
+					continue
+				}
+				p.Slots = append(p.Slots, idOf(&slots.Slots[at]))
 			}
-			p.Slots = append(p.Slots, id)
+			request.Placements = append(request.Placements, p)
 		}
-		r.Placements = append(r.Placements, p)
 	}
-	return r, problems, err
+	if len(plan.Problems) > 0 {
+		return plan, nil
+	}
+	var all, free []slot.ID
+	for i := range slots.Slots {
+		all = append(all, idOf(&slots.Slots[i]))
+		if slots.Slots[i].State == slot.Free {
+			free = append(free, all[i])
+		}
+	}
+	if blocked, err := claim.Feasible(request, nil, all); err != nil || blocked != nil {
+		if blocked != nil {
+			plan.Problems = []wire.Cause{{Reason: "TooManySlots", Message: fmt.Sprintf("job %s takes %d slots", blocked.Job, blocked.Needs)}}
+		}
+		return plan, err
+	}
+	now, _, err := claim.Plan(request, nil, free)
+	plan.Feasible = err == nil
+	for _, job := range request.Jobs() {
+		row := wire.Planned{Job: job.String()}
+		if i := slices.IndexFunc(now, func(p claim.Placement) bool { return p.Job == job }); i >= 0 {
+			row.Now = true
+			for _, id := range now[i].Slots {
+				row.Slots = append(row.Slots, id.String())
+			}
+		}
+		plan.Plan = append(plan.Plan, row)
+	}
+	return plan, err
 }
 
-func findSlot(slots []wire.Slot, ref slot.Ref) (slot.ID, bool) {
-	for _, one := range slots {
-		if ref.ID == (slot.ID{}) && one.Index == ref.Index || one.ID == ref.ID.String() {
-			id, err := slot.ParseID(one.ID)
-			return id, err == nil
-		}
-	}
-	return slot.ID{}, false
-}
+func idOf(s *wire.Slot) slot.ID { return slot.ID{Node: s.Node, Position: s.Position} }

@@ -1,9 +1,14 @@
 package batch
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
@@ -57,3 +62,84 @@ func Plan(c Config) ([]Task, error) {
 
 // A pod of no work at all has no slowdown to speak of.
 const shortestWork = time.Millisecond
+
+// distribution is the law of the pods' work.
+type distribution string
+
+// The laws of the pods' work; both have the configured mean.
+const (
+	equal       distribution = "equal"
+	Exponential distribution = "exponential"
+)
+
+// Config describes a batch. A zero field takes its default.
+type Config struct {
+	// Pods is their number; default 300.
+	Pods int `json:"pods"`
+	// CPUSeconds is the mean CPU time of a pod in seconds; default 5.
+	CPUSeconds float64 `json:"cpuSeconds"`
+	// Distribution is the law of the CPU time; default equal.
+	Distribution distribution `json:"workDistribution"`
+	// Memory is what a pod takes in bytes; default 64 MiB.
+	Memory float64 `json:"memoryBytes"`
+	// RequestCPU is what a pod requests in cores; 0 is nothing.
+	RequestCPU float64 `json:"requestCPU"`
+	// Rate is the mean of Poisson arrivals per virtual second; 0 submits all
+	// pods at once.
+	Rate float64 `json:"rate"`
+	// Seed selects works, arrivals and start-up latencies.
+	Seed uint64 `json:"seed"`
+}
+
+// errInvalid is wrapped by every field.Error.
+var errInvalid = errors.New("invalid configuration or input")
+
+// Bounds of what one process can reasonably submit and follow.
+const (
+	maxPods    = 100_000
+	maxSeconds = 1e6
+	maxRequest = 1024
+)
+
+// finite reports whether v is a number from 0 on.
+func finite(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+
+func invalid(name string, value any, want string) error {
+	return &field.Error{Package: "batch", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", errInvalid, want)}
+}
+
+// Validate returns a *field.Error for the first field out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Pods < 0 || c.Pods > maxPods:
+		return invalid("Pods", c.Pods, fmt.Sprintf("at most %d", maxPods))
+	case !finite(c.CPUSeconds) || c.CPUSeconds > maxSeconds:
+		return invalid("CPUSeconds", c.CPUSeconds, fmt.Sprintf("at most %g", maxSeconds))
+	case c.Distribution != "" && c.Distribution != equal && c.Distribution != Exponential:
+		return invalid("Distribution", c.Distribution, fmt.Sprintf("%s or %s", equal, Exponential))
+	case !finite(c.Memory):
+		return invalid("Memory", c.Memory, "a number of bytes")
+	case !finite(c.RequestCPU) || c.RequestCPU > maxRequest:
+		return invalid("RequestCPU", c.RequestCPU, fmt.Sprintf("cores, at most %d", maxRequest))
+	case !finite(c.Rate):
+		return invalid("Rate", c.Rate, "pods a second, 0 for all at once")
+	}
+	return nil
+}
+
+// WithDefaults returns the configuration with its zero fields filled.
+func (c Config) WithDefaults() Config {
+	c.Pods, c.CPUSeconds = cmp.Or(c.Pods, 300), cmp.Or(c.CPUSeconds, 5)
+	c.Distribution, c.Memory = cmp.Or(c.Distribution, equal), cmp.Or(c.Memory, simnode.DefaultMemory)
+	return c
+}
+
+// String describes the batch in a few words.
+func (c Config) String() string {
+	c = c.WithDefaults()
+	arrival := "at once"
+	if c.Rate > 0 {
+		arrival = fmt.Sprintf("%g a second", c.Rate)
+	}
+	return fmt.Sprintf("%d pods of %g CPU-seconds (%s), %s", c.Pods, c.CPUSeconds, c.Distribution, arrival)
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
@@ -202,4 +203,12 @@ func (g *generator) close() (err error) {
 		err = errors.Join(err, h.close())
 	}
 	return err
+}
+
+// errInvalid is in every field.Error of this package.
+var errInvalid = errors.New("invalid configuration or input")
+
+// refuse makes a *field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "slice", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
 }
