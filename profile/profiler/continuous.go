@@ -34,19 +34,13 @@ const (
 	// OfPrometheus: Throttled does, of what a Prometheus server has of the kubelet's
 	// metrics.
 	OfPrometheus metrics = "prometheus"
-	// OfSeed: Literal does, of what such a server has of the thesis's, by which workloads
-	// are judged against one another alone: Rules are Relative.
-	OfSeed metrics = "seed"
 )
 
 // ContinuousConfig is of the continuous profiler. The zero value of a field is its
 // default. It is a plain value, safe for concurrent reading.
 type ContinuousConfig struct {
-	Mode  Mode
-	Rules continuous.Config
-	// Literal takes the strongly connected components of calls for applications, as the
-	// thesis does, where pods have no label.
-	Literal bool
+	Mode    Mode
+	Rules   continuous.Config
 	Metrics metrics
 }
 
@@ -57,15 +51,14 @@ func (c ContinuousConfig) validate() error {
 		return refuse("Continuous.Mode", c.Mode, "off, observe or on")
 	}
 	switch c.Metrics {
-	case "", OfAgents, OfPrometheus, OfSeed:
+	case "", OfAgents, OfPrometheus:
 		return c.Rules.Validate()
 	}
-	return refuse("Continuous.Metrics", c.Metrics, "agents, prometheus or seed")
+	return refuse("Continuous.Metrics", c.Metrics, "agents or prometheus")
 }
 
 func (c ContinuousConfig) withDefaults() ContinuousConfig {
 	c.Metrics = cmp.Or(c.Metrics, OfAgents)
-	c.Rules.Relative = c.Rules.Relative || c.Metrics == OfSeed
 	return c
 }
 
@@ -76,7 +69,6 @@ type throttling struct {
 	pod, containers periods
 	memory          stalls // of pods
 	killed          bool
-	literal         literal
 }
 
 // stalls are the seconds in which a task waited for memory, of all in which the kernel
@@ -88,12 +80,6 @@ func (s stalls) share() float64 {
 		return 0
 	}
 	return min(s.waited/s.all, 1)
-}
-
-// literal are sums of the thesis's metrics; known reports that there is one of CPU.
-type literal struct {
-	throttled, failures float64
-	known               bool
 }
 
 // periods are those of limits.
@@ -154,9 +140,6 @@ func (s *Store) service(w *workload, basis []profile.Recommendation) continuous.
 	service := continuous.Service{
 		Factors: t.factors, Throttled: max(t.since.pod.share(), t.since.containers.share()),
 		Limited: t.since.pod.all+t.since.containers.all > 0, Killed: t.since.killed, Stalled: t.since.memory.share(),
-	}
-	if s.config.Continuous.Metrics == OfSeed {
-		service.Throttled, service.Limited, service.Stalled = t.since.literal.throttled, t.since.literal.known, t.since.literal.failures
 	}
 	for _, r := range basis {
 		service.Target += r.Target.CPU
@@ -280,29 +263,6 @@ func (s *Store) Throttled(pods []continuous.Throttling) {
 	}
 }
 
-// Literal adds the thesis's metrics of pods since the last step, where Metrics are OfSeed.
-// Those of a workload's pods are summed, as its queries do.
-func (s *Store) Literal(m continuous.Literal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.config.Continuous.off() || s.config.Continuous.Metrics != OfSeed {
-		return
-	}
-	known := s.named()
-	each := func(all []continuous.Metric, add func(*literal, float64)) {
-		for _, p := range all {
-			if of := owner(known, p.Namespace, p.Pod); of != nil && p.Value >= 0 && p.Value <= mostLiteral {
-				add(&of.tuning.since.literal, p.Value)
-			}
-		}
-	}
-	each(m.Throttled, func(l *literal, v float64) { l.throttled, l.known = l.throttled+v, true })
-	each(m.Failures, func(l *literal, v float64) { l.failures += v })
-}
-
-// mostLiteral is beyond any rate, and adds up.
-const mostLiteral = 1e15
-
 // name is a workload's without its kind.
 type name struct{ namespace, name string }
 
@@ -364,10 +324,11 @@ func (s *Store) Tune(at time.Time) (changed int, err error) {
 	}
 	s.tuned = at
 	for of := range s.workloads {
-		if _, ok := s.graph.GetJobUpdateTime(of); !ok {
-			if err := s.graph.InsertNewJob(at, of, every, nil); err != nil {
-				return 0, err
-			}
+		if s.graph.Knows(of) {
+			continue
+		}
+		if err := s.graph.Add(at, of); err != nil {
+			return 0, err
 		}
 	}
 	label := func(of profile.Workload) string {
@@ -376,11 +337,7 @@ func (s *Store) Tune(at time.Time) (changed int, err error) {
 		}
 		return ""
 	}
-	applications, err := s.graph.Applications(connection.Rule{Label: label, Literal: c.Literal})
-	if err != nil {
-		return 0, err
-	}
-	for _, a := range applications {
+	for _, a := range s.graph.Applications(label) {
 		n, err := s.tuneOne(at, a)
 		if err != nil {
 			return changed, err

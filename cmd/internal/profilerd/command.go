@@ -34,7 +34,7 @@ const gcPercent = 15
 func NewCommand() *cobra.Command {
 	config := service.Config{Listen: "127.0.0.1:9696", DebugListen: "127.0.0.1:9697"}
 	var log command.Log
-	var preset, zone, application string
+	var preset, zone string
 	c := &cobra.Command{
 		Use:   "spazio-profiler",
 		Short: "Learn what workloads take, and tell schedulers and people",
@@ -57,10 +57,6 @@ func NewCommand() *cobra.Command {
 			if config.Store.Profile.Zone, err = time.LoadLocation(zone); err != nil {
 				return command.Usage(fmt.Errorf("--slot-zone: %w", err))
 			}
-			if application != byCalls && application != literal {
-				return command.Usage(fmt.Errorf("--application: %q is neither %s nor %s", application, byCalls, literal))
-			}
-			config.Store.Continuous.Literal = application == literal
 			if err := config.Validate(); err != nil {
 				return command.Usage(err)
 			}
@@ -90,8 +86,7 @@ func NewCommand() *cobra.Command {
 	flags.IntVar(&config.Store.MaxWorkloads, "max-workloads", 20_000, "most workloads kept")
 	flags.DurationVar(&config.Store.Refresh, "refresh", 10*time.Minute, "time after which a profile that changed little is written again, and age of checkpoints")
 	flags.StringVar((*string)(&config.Store.Continuous.Mode), "continuous", string(profiler.Off), "correct recommendations every 10 minutes by how much CPU limits throttle workloads: off, observe (publish factors) or on")
-	flags.StringVar(&application, "application", byCalls, "what makes an application where pods have no label app.kubernetes.io/part-of: calls, or scc, the strongly connected components of calls")
-	flags.StringVar((*string)(&config.Store.Continuous.Metrics), "cp-metrics", string(profiler.OfAgents), "what measures how much CPU limits throttle workloads: agents, prometheus (the server of --prometheus), or seed (from that server what S. Galantino's profiler takes, which compares workloads with one another only)")
+	flags.StringVar((*string)(&config.Store.Continuous.Metrics), "cp-metrics", string(profiler.OfAgents), "what measures how much CPU limits throttle workloads: agents, or prometheus (the server of --prometheus)")
 	flags.DurationVar(&config.Store.Continuous.Rules.Every, "continuous-every", 10*time.Minute, "time between corrections")
 	flags.StringVar(&config.Prometheus.Address, "prometheus", "", "URL of a Prometheus server that knows what unknown workloads took before; empty for none")
 	flags.StringVar(&config.Prometheus.CAFile, "prometheus-ca-file", "", "PEM authorities that its certificate must come from (default the system's)")
@@ -100,9 +95,6 @@ func NewCommand() *cobra.Command {
 	command.LogFlags(flags, &log)
 	return command.Serves(c)
 }
-
-// Values of --application.
-const byCalls, literal = "calls", "scc"
 
 func presetOf(name string) (profile.Preset, error) {
 	for _, p := range profile.Presets() {

@@ -31,7 +31,6 @@ func TestRefuses(t *testing.T) {
 		"WriteRate":  func(c *service.Config) { c.WriteRate = -1 },
 		"guesses":    func(c *service.Config) { c.Store.Continuous.Metrics = "guesses" },
 		"prometheus": func(c *service.Config) { c.Store.Continuous.Metrics = profiler.OfPrometheus },
-		"seed":       func(c *service.Config) { c.Store.Continuous.Metrics = profiler.OfSeed },
 	} {
 		c := config(t)
 		change(&c)

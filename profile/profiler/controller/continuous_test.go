@@ -42,33 +42,6 @@ func (f *fakeServices) Throttled(context.Context, time.Time, time.Duration) ([]c
 	return []continuous.Throttling{{Namespace: "default", Pod: podOf("web", 1).Name, Share: .3}}, nil
 }
 
-func (f *fakeServices) Literal(context.Context, time.Time, time.Duration) (continuous.Literal, error) {
-	if f.fails.Load() {
-		return continuous.Literal{}, errors.New("starting")
-	}
-	return continuous.Literal{Throttled: []continuous.Metric{
-		{Namespace: "default", Pod: podOf("web", 1).Name, Value: 30}, {Namespace: "default", Pod: podOf("cart", 1).Name, Value: 1},
-	}}, nil
-}
-
-// The profiler uses the thesis's metrics, and an application that its owner names.
-func TestLiteralMetricsArePublished(t *testing.T) {
-	s, f := newAPIServer(t), &fakeServices{}
-	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfSeed, Rules: continuous.Config{Every: time.Second}}}
-	r := start(t, s, config, controller.Config{Services: f})
-	r.measure(t, "web", 1, .5, 1e9)
-	r.measure(t, "cart", 1, .1, 1e9)
-	r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool {
-		return p.Status.Factors != nil && p.Status.Factors.CPU > "1" && p.Status.Factors.Applied
-	})
-	for _, name := range []string{"web", "cart"} {
-		s.edit(t, pathOf(name), func(o object) { o["spec"].(map[string]any)["application"] = "front" })
-		r.published(t, name, func(p *v1alpha1.WorkloadProfile) bool { return p.Status.Application == "front" })
-	}
-	f.fails.Store(true)
-	eventually(t, "a question has failed", func() bool { return r.result("literal", "answered") > 0 && r.result("literal", "failed") > 0 })
-}
-
 // result returns the number of queries of a kind with that result.
 func (r *replica) result(of, result string) (n float64) {
 	families, _ := r.registry.Gather()

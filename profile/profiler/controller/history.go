@@ -118,8 +118,6 @@ type Services interface {
 	Flows(ctx context.Context, at time.Time, span time.Duration) ([]connection.Flow, error)
 	// Throttled are the pods that have a CPU limit.
 	Throttled(ctx context.Context, at time.Time, span time.Duration) ([]continuous.Throttling, error)
-	// Literal are the metrics of S. Galantino's thesis (see package profile).
-	Literal(ctx context.Context, at time.Time, span time.Duration) (continuous.Literal, error)
 }
 
 // tune has the Store's continuous profiler take its steps until ctx ends, on every
@@ -164,20 +162,14 @@ func (c *Controller) ask(ctx context.Context, f Services, span time.Duration) {
 		err = c.config.Store.Connected(at, span, flows)
 	}
 	c.countAnswer(ctx, "connections", err)
-	switch c.config.Store.Metrics() {
-	case profiler.OfSeed:
-		metrics, err := f.Literal(ctx, time.Now(), span)
-		if err == nil {
-			c.config.Store.Literal(metrics)
-		}
-		c.countAnswer(ctx, "literal", err)
-	case profiler.OfPrometheus:
-		pods, err := f.Throttled(ctx, time.Now(), span)
-		if err == nil {
-			c.config.Store.Throttled(pods)
-		}
-		c.countAnswer(ctx, "throttling", err)
+	if c.config.Store.Metrics() != profiler.OfPrometheus {
+		return
 	}
+	pods, err := f.Throttled(ctx, time.Now(), span)
+	if err == nil {
+		c.config.Store.Throttled(pods)
+	}
+	c.countAnswer(ctx, "throttling", err)
 }
 
 // countAnswer counts an answer.

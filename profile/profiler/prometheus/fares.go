@@ -22,10 +22,6 @@ const (
 	flowQuery = `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace)` +
 		` (max without (instance, container, port, job, endpoint, service, monitor, prometheus, prometheus_replica, replica, __replica__)` +
 		` (label_replace(rate(istio_%s_bytes_sum{reporter="source"}[%ds]), "host", "$1", "instance", "(.+?)(:[0-9]+)?")))`
-	// The thesis's queries (§5.3.1), of all jobs at once: in it they name a job by
-	// pod="name.*", which no pod is called.
-	seedThrottledQuery = `avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container) (rate(container_cpu_cfs_throttled_seconds_total{pod!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[%ds:1m])`
-	seedFailuresQuery  = `avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container, failure_type, scope) (rate(container_memory_failures_total{pod!="", container!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[%ds:1m])`
 )
 
 // heldQuery asks for the share of the periods of pods' limits, in a span, in which these held
@@ -98,41 +94,6 @@ func (h *History) Throttled(ctx context.Context, at time.Time, span time.Duratio
 	}
 	return pods, nil
 }
-
-// Literal are the thesis's metrics, as a mean of a span of time that ended at a time: by
-// its own queries, which take a suffix of five letters off the pods' names and add up what
-// is left alike. Errors name the query.
-func (h *History) Literal(ctx context.Context, at time.Time, span time.Duration) (continuous.Literal, error) {
-	var all continuous.Literal
-	for _, q := range []struct {
-		text string
-		most float64
-		to   *[]continuous.Metric
-	}{{seedThrottledQuery, mostThrottled, &all.Throttled}, {seedFailuresQuery, mostFailures, &all.Failures}} {
-		samples, err := h.instant(ctx, fmt.Sprintf(q.text, seconds(span)), at)
-		if err != nil {
-			return continuous.Literal{}, err
-		}
-		for _, s := range samples {
-			m := continuous.Metric{Namespace: string(s.Metric["namespace"]), Pod: string(s.Metric["pod"]), Value: float64(s.Value)}
-			if m.Namespace == "" || m.Pod == "" || !(m.Value >= 0) || m.Value > q.most {
-				h.dropped.Add(1)
-				continue
-			}
-			*q.to = append(*q.to, m)
-		}
-	}
-	return all, nil
-}
-
-// Bounds of the thesis's metrics, of all pods that are added up under a name.
-const (
-	// mostThrottled is in seconds a second: tasks are held up on each core for at most the
-	// span, and no name has more than a thousand pods on the largest of machines.
-	mostThrottled = 1000 * mostCores
-	// mostFailures is in failures a second: none is handled by a core in less than 100 ns.
-	mostFailures = 1e7 * mostThrottled
-)
 
 // extrapolated is by what an increase may be too large, as Prometheus goes on to the
 // ends of its range.
