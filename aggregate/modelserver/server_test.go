@@ -166,9 +166,6 @@ func TestVersionGrowsWithANewerModel(t *testing.T) {
 		if v := published(t, other).Version; v != sequence+1 {
 			t.Errorf("push %d: got version %d at the other replica", sequence, v)
 		}
-		if s := peers.Stats(); s.Rounds != sequence+1 {
-			t.Errorf("push %d: %d rounds", sequence, s.Rounds)
-		}
 	}
 }
 
@@ -239,10 +236,6 @@ func TestMalformed(t *testing.T) {
 	until(t, s, func(stats modelserver.Stats) bool { return stats.At.After(published) })
 	if stats := s.Stats(); stats.Version != 1 || stats.Pushes != 1 || stats.Refused != 10 {
 		t.Errorf("got stats %+v", stats)
-	}
-	want := map[string]uint64{"missing": 3, "length": 1, "range": 4, "not_finite": 2, "text": 0, "order": 0, "orthonormal": 0, "other": 0}
-	if diff := cmp.Diff(want, s.Refusals()); diff != "" {
-		t.Errorf("refusals (-want +got):\n%s", diff)
 	}
 }
 

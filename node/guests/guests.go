@@ -30,10 +30,9 @@ type Config struct {
 // Sharing publishes guests' energy each share.Period. Its methods are safe for concurrent use,
 // but Run is called once.
 type Sharing struct {
-	source  source.Source
-	finder  any // that may count what it refuses
-	logger  *slog.Logger
-	metrics *metrics
+	source source.Source
+	finder any // that may count what it refuses
+	logger *slog.Logger
 
 	mu        sync.Mutex // guards the rest
 	host      *share.Host
@@ -72,9 +71,8 @@ func New(c Config) (*Sharing, error) {
 		return nil, err
 	}
 	s := &Sharing{source: c.Host.Source, finder: c.Host.Guests, logger: c.Logger, host: host, round: round{Guests: []guestRound{}}}
-	s.metrics = newMetrics(s)
 	if c.Registerer != nil {
-		if err := c.Registerer.Register(s.metrics); err != nil {
+		if err := c.Registerer.Register(metrics{s}); err != nil {
 			return nil, errors.Join(err, host.Close())
 		}
 	}
@@ -103,7 +101,6 @@ func (s *Sharing) Run(ctx context.Context) error {
 		}
 		s.share(wall.Add(time.Since(begun)))
 		now := time.Since(begun)
-		s.metrics.lateness.Observe((now - due).Seconds())
 		due += share.Period * max((now-due+share.Period-1)/share.Period, 1) // those that are past are left out
 		timer.Reset(due - now)
 	}

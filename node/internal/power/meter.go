@@ -69,7 +69,6 @@ type Meter struct {
 	ratio   bool
 	failing bool // the source, or one of its zones
 	lost    bool // the last readings, or some of them, were refused
-	left    bool // that a source was read, and is no more
 
 	window window
 	ledger ledger
@@ -182,12 +181,6 @@ func (m *Meter) follow(err error) {
 		m.config.Logger.Info("the source of energy has changed", "from", m.name, "to", name)
 	} else {
 		m.config.Logger.Info("energy is read", "source", name, "quality", m.config.Source.Quality().String())
-	}
-	if m.name != noSource {
-		m.left = true
-	}
-	if m.left && name != noSource {
-		m.ledger.changes++
 	}
 	m.ledger.close(m.name, m.totals)
 	m.name, m.meter, m.totals = name, nil, m.totals[:0]

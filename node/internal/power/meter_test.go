@@ -592,7 +592,7 @@ func TestSourcesChange(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 	all := series(t, p)
-	if !near(all["node_joules_total{part=false,source=powercap,zone=zone-0}"], first+3*60+3*80, 1e-3) || !near(all["node_joules_total{part=false,source=redfish,zone=zone-0}"], 7660, 1e-3) || all["source_changes_total{}"] != 2 {
+	if !near(all["node_joules_total{part=false,source=powercap,zone=zone-0}"], first+3*60+3*80, 1e-3) || !near(all["node_joules_total{part=false,source=redfish,zone=zone-0}"], 7660, 1e-3) {
 		t.Errorf("%v", all)
 	}
 	m.system = 1

@@ -86,7 +86,6 @@ func New(c Config) (*Controller, error) {
 	r.asker = newAsker(c, r.metrics)
 	r.podStore = &podStore{store: c.Store, unknown: r.asker.add, synced: make(chan struct{})}
 	r.objects = &objects{store: c.Store, of: map[types.NamespacedName]kept{}, strange: func(name types.NamespacedName, why error) {
-		r.metrics.strange.Inc()
 		r.complain("strange", "a profile is passed over", "profile", name.String(), "error", why)
 	}}
 	if err := r.addActuators(); err != nil {

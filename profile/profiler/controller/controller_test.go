@@ -450,15 +450,12 @@ spazio_profiler_pods 4
 # HELP spazio_profiler_unpublished_workloads Workloads that wait to be published.
 # TYPE spazio_profiler_unpublished_workloads gauge
 spazio_profiler_unpublished_workloads 0
-# HELP spazio_profiler_waiting_windows Windows that wait for their pod.
-# TYPE spazio_profiler_waiting_windows gauge
-spazio_profiler_waiting_windows 0
 # HELP spazio_profiler_workloads Workloads that are known.
 # TYPE spazio_profiler_workloads gauge
 spazio_profiler_workloads 2
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "spazio_profiler_nodes", "spazio_profiler_pods",
-		"spazio_profiler_unpublished_workloads", "spazio_profiler_waiting_windows", "spazio_profiler_workloads"); err != nil {
+		"spazio_profiler_unpublished_workloads", "spazio_profiler_workloads"); err != nil {
 		t.Error(err)
 	}
 }

@@ -161,7 +161,7 @@ func (c *Controller) ask(ctx context.Context, f Services, span time.Duration) {
 	if err == nil {
 		err = c.config.Store.Connected(at, span, flows)
 	}
-	c.countAnswer(ctx, "connections", err)
+	c.complainOfAnswer(ctx, "connections", err)
 	if c.config.Store.Metrics() != profiler.OfPrometheus {
 		return
 	}
@@ -169,16 +169,12 @@ func (c *Controller) ask(ctx context.Context, f Services, span time.Duration) {
 	if err == nil {
 		c.config.Store.Throttled(pods)
 	}
-	c.countAnswer(ctx, "throttling", err)
+	c.complainOfAnswer(ctx, "throttling", err)
 }
 
-// countAnswer counts an answer.
-func (c *Controller) countAnswer(ctx context.Context, what string, err error) {
-	switch {
-	case err == nil:
-		c.metrics.services.WithLabelValues(what, "answered").Inc()
-	case ctx.Err() == nil:
-		c.metrics.services.WithLabelValues(what, "failed").Inc()
+// complainOfAnswer logs an answer that failed.
+func (c *Controller) complainOfAnswer(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
 		c.complain("services "+what, "throttling or calls of services cannot be read", "of", what, "error", err)
 	}
 }
