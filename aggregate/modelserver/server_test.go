@@ -272,7 +272,7 @@ func TestDescribe(t *testing.T) {
 		t.Fatalf("one schema: got %v", got)
 	}
 	m := got[0]
-	if m.Nodes != 2 || m.Clipped != 0 || m.Version == 0 || m.Ages != (modelserver.AgeSummary{Median: 2, Max: 4}) || !(m.SwayDegrees > 0 && m.SwayDegrees <= 90) {
+	if m.Nodes != 2 || m.Version == 0 || m.Ages != (modelserver.AgeSummary{Median: 2, Max: 4}) {
 		t.Errorf("got model %+v", m)
 	}
 	if c := m.Channels; len(c) != 2 || c[0].Name != "cpu" || c[0].Direction != 1 || c[0].Cost == nil || c[0].Cost.Value != .5 || c[1].Direction != 0 || c[1].Cost != nil {

@@ -251,7 +251,6 @@ func TestRefusedStarts(t *testing.T) {
 		{[]string{"--agent-service-account", "a/b", "--peer", "x:1", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 2, "clients' authority"},
 		{[]string{"--agent-service-account", "a/b", "--listen", "127.0.0.1:0", "--kubeconfig", "/nonexistent/k", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 1, "/nonexistent/k"},
 		{[]string{"--half-life", "-1s"}, 2, "HalfLife"},
-		{[]string{"--clip", ".5"}, 2, "Clip = 0.5"},
 		{[]string{"--peer", "nowhere"}, 2, "Targets = nowhere"},
 		{[]string{"--peer", "dns:///elsewhere:9692"}, 2, "refusing to send"},
 		{[]string{"--snapshot-interval", "-1s"}, 2, "SnapshotInterval"},

@@ -455,8 +455,7 @@ func TestEnergyIsConserved(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		m := newMachine()
 		split := energy.Split{
-			Idle:    []energy.IdlePolicy{energy.Unattributed, energy.ByWeight, energy.ByUsage}[rng.IntN(3)],
-			Dynamic: []energy.DynamicRule{energy.ByModel, energy.ByRatio}[rng.IntN(2)],
+			Idle: []energy.IdlePolicy{energy.Unattributed, energy.ByWeight, energy.ByUsage}[rng.IntN(3)],
 		}
 		p := m.meter(split)
 		power, looks := 0, 0
@@ -730,8 +729,8 @@ func TestMetricsAreCleanPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(families) != 12 {
-		t.Errorf("got %d metrics, want 12", len(families))
+	if len(families) != 9 {
+		t.Errorf("got %d metrics, want 9", len(families))
 	}
 	var text bytes.Buffer
 	for _, f := range families {

@@ -218,13 +218,6 @@ func podNames(of profile.Workload) string {
 		return anyOf([]string{name + "-" + suffix + "-runner-" + suffix})
 	case "Workflow": // of Argo, by run, template and hash
 		return regexp.QuoteMeta(name) + "|(" + expression(generated(name+"-")) + "|" + regexp.QuoteMeta(name) + "-[0-9]{10})((-.+)?-[0-9]{1,10})?"
-	case "AnalysisRun": // of Argo Rollouts: Jobs named by the run's UID, the metric and the measurement
-		uid := strings.Repeat(digit, 36)
-		var all []string
-		for n := 1; n <= 3; n++ {
-			all = append(all, strings.TrimPrefix(generated(uid+"."+name+"."+strings.Repeat(digit, n)+"-"), uid))
-		}
-		return "[0-9a-f-]{36}(" + anyOf(all) + ")"
 	case "CronJob":
 		var all []string
 		for minutes := 8; minutes <= 10; minutes++ {

@@ -168,8 +168,6 @@ func TestPodsAreTheirWorkloadsAlone(t *testing.T) {
 		{"Workflow", "etl", []string{"etl", "etl-x2x4v", "etl-x2x4v-335831723", "etl-x2x4v-load-all-1335831723", "etl-1795867200-load-933488787"}, []string{"etl-extra-x2x4v-load-933488787", "etl-0"}},
 		{"Pod", "etl-taskmanager", []string{"etl-taskmanager-1-1", "etl-taskmanager-2-14"}, []string{"etl-taskmanager-5d4f8c7b9-x2x4v"}},
 		{"Pod", "pi-exec", []string{"pi-3b2d0a7ed57ea90d-exec-1", "pi-exec-12"}, []string{"pi-3b2d0a7ed57ea90d-driver"}},
-		{"AnalysisRun", "smoke", []string{"0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b.smoke.1-x2x4v", "0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b.smoke.12-zzzzz"}, []string{"smoke-x2x4v", "0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b.load.1-x2x4v"}},
-		{"AnalysisRun", a(30), []string{"0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b." + a(21) + "x2x4v"}, []string{"0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b." + a(20) + "x2x4v"}},
 		{"CronJob", a(52), []string{a(52) + "-29394" + "x2x4v", a(52) + "-29-3-x2x4v"}, []string{a(52) + "-29394720-x2x4v"}},
 		{"CronJob", a(48), []string{a(48) + "-29394720-x2x4v"}, nil},
 		{"Job", a(60), []string{a(58) + "x2x4v", a(55) + "-0-x2x4v", a(54) + "-12-x2x4v"}, nil},
