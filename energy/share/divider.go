@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -234,7 +233,7 @@ func (d *Divider) divide(l *look, in energy.Interval, busy float64) (Division, e
 	}
 	idle, known := d.Idle()
 	a.Idle, a.IdleKnown = idle*seconds, known && !in.Partial
-	a.Residual = math.Hypot(d.curve.Residual(u), d.curve.Uneven(u, seconds, in.Packages))
+	a.Residual = d.curve.Residual(u)
 	split := energy.Split{}
 	if d.config.Idle != IdleNone {
 		split.Idle = energy.ByWeight
