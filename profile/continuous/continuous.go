@@ -95,14 +95,6 @@ type Service struct {
 	Stalled float64
 }
 
-// Throttling is the share of its limits' periods in which a pod was held up, as a server
-// of metrics reports it, which knows pods by name. It is a plain value, safe for concurrent
-// use.
-type Throttling struct {
-	Namespace, Pod string
-	Share          float64
-}
-
 func (s Service) validate(i int) error {
 	for _, f := range []struct {
 		name        string

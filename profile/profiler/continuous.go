@@ -3,7 +3,6 @@ package profiler
 import (
 	"cmp"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/profile"
@@ -24,24 +23,11 @@ const (
 	On Mode = "on"
 )
 
-// metrics reports how workloads fare.
-type metrics string
-
-// Metrics; the zero value is OfAgents.
-const (
-	// OfAgents: windows do.
-	OfAgents metrics = "agents"
-	// OfPrometheus: Throttled does, of what a Prometheus server has of the kubelet's
-	// metrics.
-	OfPrometheus metrics = "prometheus"
-)
-
 // ContinuousConfig is of the continuous profiler. The zero value of a field is its
 // default. It is a plain value, safe for concurrent reading.
 type ContinuousConfig struct {
-	Mode    Mode
-	Rules   continuous.Config
-	Metrics metrics
+	Mode  Mode
+	Rules continuous.Config
 }
 
 func (c ContinuousConfig) validate() error {
@@ -50,16 +36,7 @@ func (c ContinuousConfig) validate() error {
 	default:
 		return refuse("Continuous.Mode", c.Mode, "off, observe or on")
 	}
-	switch c.Metrics {
-	case "", OfAgents, OfPrometheus:
-		return c.Rules.Validate()
-	}
-	return refuse("Continuous.Metrics", c.Metrics, "agents or prometheus")
-}
-
-func (c ContinuousConfig) withDefaults() ContinuousConfig {
-	c.Metrics = cmp.Or(c.Metrics, OfAgents)
-	return c
+	return c.Rules.Validate()
 }
 
 func (c ContinuousConfig) off() bool { return c.Mode == "" || c.Mode == Off }
@@ -122,9 +99,6 @@ func (s *Store) recordThrottling(of *workload, container uint64, w *profile.Usag
 	if span := w.Span.Seconds(); container == 0 && w.MemoryPressure {
 		since.memory.waited += min(w.MemoryStalled, span)
 		since.memory.all += span
-	}
-	if s.config.Continuous.Metrics != OfAgents {
-		return
 	}
 	p := &since.pod
 	if container != 0 {
@@ -240,29 +214,6 @@ func (s *Store) Bandwidths(of profile.Workload) []connection.Flow {
 // HasFlows reports whether this process has received flows: until then no connection is deleted.
 func (s *Store) HasFlows() bool { return s.connected.Load() }
 
-// sharesPeriods counts a share as so many periods: those of ten minutes.
-const sharesPeriods = 6000
-
-// Metrics returns the source of how workloads fare.
-func (s *Store) Metrics() metrics { return s.config.Continuous.Metrics }
-
-// Throttled adds how pods were held up since the last step, where Metrics are OfPrometheus.
-// Pods belong to workloads by their names.
-func (s *Store) Throttled(pods []continuous.Throttling) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.config.Continuous.off() || s.config.Continuous.Metrics != OfPrometheus {
-		return
-	}
-	known := s.named()
-	for _, p := range pods {
-		if of := owner(known, p.Namespace, p.Pod); of != nil && p.Share >= 0 && p.Share <= 1 {
-			of.tuning.since.pod.all += sharesPeriods
-			of.tuning.since.pod.throttled += uint64(math.Round(p.Share * sharesPeriods))
-		}
-	}
-}
-
 // name is a workload's without its kind.
 type name struct{ namespace, name string }
 
@@ -276,26 +227,6 @@ func (s *Store) named() map[name]*workload {
 		}
 	}
 	return all
-}
-
-// suffixes is how many a controller adds to a workload's name at most: a Deployment's
-// pods have two.
-const suffixes = 2
-
-// owner is the workload of a pod's name.
-func owner(known map[name]*workload, namespace, pod string) *workload {
-	stem := pod
-	for range suffixes + 1 {
-		if of := known[name{namespace, stem}]; of != nil {
-			return of
-		}
-		i := strings.LastIndexByte(stem, '-')
-		if i < 0 {
-			return nil
-		}
-		stem = stem[:i]
-	}
-	return nil
 }
 
 // TunesEvery is the time between steps of the continuous profiler, 0 where it is off.

@@ -167,29 +167,9 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// With a Prometheus server, windows do not count.
-func TestThrottledElsewhere(t *testing.T) {
-	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
-	c.tune()
-	c.store.Throttled([]continuous.Throttling{
-		{Namespace: "default", Pod: "web-5d4f8c7b9-x2x4v", Share: .02}, {Namespace: "default", Pod: "cart-5d4f8c7b9-x2x4v", Share: .0},
-		{Namespace: "else", Pod: "other-5d4f8c7b9-x2x4v", Share: 1}, {Namespace: "default", Pod: "other-a-b-c", Share: 1}, {Namespace: "default", Pod: "other", Share: math.NaN()},
-	})
-	got := c.step([3]uint32{0, 0, 600})
-	if f := got["web"].Factors.CPU; math.Abs(f-1.2) > 1e-9 {
-		t.Errorf("web × %v", f)
-	}
-	if f := got["cart"].Factors.CPU; f >= 1 {
-		t.Errorf("cart × %v", f)
-	}
-	if f := got["other"].Factors.CPU; f != 1 {
-		t.Errorf("other × %v, by a window, another's or a number that is none", f)
-	}
-}
-
-// An OOM kill raises memory, also where throttling is known from elsewhere.
+// An OOM kill raises memory.
 func TestKillsRaiseMemory(t *testing.T) {
-	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
+	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On})
 	c.tune()
 	w := window(0, .2, 1e9)
 	w.OOMKills = 1
@@ -206,7 +186,7 @@ func TestStallsRaiseMemory(t *testing.T) {
 		known   bool
 		want    float64
 	}{{6, true, 1.2}, {5.9, true, 1}, {6, false, 1}} {
-		c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
+		c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On})
 		c.store.Pod(c.at, profiler.Pod{UID: uid(0), Node: "a", Workload: deployment("web"), Always: true, PartOf: "shop", Containers: []profiler.Container{{Key: 5, Name: "main"}}})
 		c.tune()
 		for n := range 10 {

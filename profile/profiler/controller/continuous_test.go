@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 )
 
-// fakeServices reports that web calls cart and is throttled, unless it fails.
+// fakeServices reports that web calls cart, unless it fails.
 type fakeServices struct {
 	fails atomic.Bool
 	asked atomic.Int64
@@ -33,21 +33,15 @@ func (f *fakeServices) Flows(context.Context, time.Time, time.Duration) ([]conne
 	return []connection.Flow{{From: named("web"), To: named("cart"), Request: 10 * times, Response: 90 * times}}, nil
 }
 
-func (f *fakeServices) Throttled(context.Context, time.Time, time.Duration) ([]continuous.Throttling, error) {
-	if f.fails.Load() {
-		return nil, errors.New("starting")
-	}
-	return []continuous.Throttling{{Namespace: "default", Pod: podOf("web", 1).Name, Share: .3}}, nil
-}
-
 // Factors are published, and the next leader continues from them.
 func TestContinuousIsPublished(t *testing.T) {
 	s, f := newAPIServer(t), &fakeServices{}
-	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus, Rules: continuous.Config{Every: time.Second}}}
+	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Rules: continuous.Config{Every: time.Second}}}
 	r := start(t, s, config, controller.Config{Services: f})
 	r.measure(t, "web", 1, .5, 1e9)
 	r.measure(t, "cart", 1, .1, 1e9)
 	p := r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool {
+		r.throttled(string(podOf("web", 1).UID), .5, 1e9, .3)
 		f := p.Status.Factors
 		return f != nil && f.Applied && f.CPU == "8" && f.Memory == "1" && len(p.Status.Connections) == 1
 	})

@@ -253,7 +253,7 @@ type Config struct {
 	// History, if set, is asked about workloads that nothing is known of.
 	History History
 	// Services, if set, is asked before each step of the Store's continuous profiler who
-	// called whom, and for the Store's Metrics unless they are the agents'.
+	// called whom.
 	Services Services
 	// VPAName, if set, is by what name objects of the Vertical Pod Autoscaler ask for our
 	// recommendations.

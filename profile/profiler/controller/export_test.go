@@ -1,18 +1,13 @@
 package controller_test
 
 import (
-	"context"
-	"fmt"
-	"math"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
 	"github.com/spazio-scheduler/spazio/profile"
-	"github.com/spazio-scheduler/spazio/profile/connection"
 	"github.com/spazio-scheduler/spazio/profile/continuous"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
@@ -121,37 +116,4 @@ func TestConnectionsStayWhileUnknown(t *testing.T) {
 	if n := s.written("DELETE", "/connectionprofiles/"); n != 0 || s.get(liqoPath(liqo.ConnectionProfiles, "kept")) == nil {
 		t.Errorf("%d deleted", n)
 	}
-}
-
-// crowded reports that web calls more services than there are links, of which the last with one and
-// the first without change places.
-type crowded struct {
-	fakeServices
-	turn atomic.Int64
-}
-
-const (
-	edge     = 64
-	services = 90
-)
-
-func service(n int) string { return fmt.Sprintf("service-%02d", n) }
-
-func (f *crowded) Flows(context.Context, time.Time, time.Duration) (flows []connection.Flow, _ error) {
-	turn := f.turn.Load()
-	for n := range services {
-		rate := float64(services-n) * 1e3
-		switch n {
-		case edge - 1:
-			rate = 3e4 * math.Pow(8, float64(turn)) * float64((turn+1)%2)
-		case edge:
-			rate = 3e4 * math.Pow(8, float64(turn)) * float64(turn%2)
-		}
-		if n < edge-1 {
-			rate += 1e9
-		}
-		named := func(name string) profile.Workload { return profile.Workload{Namespace: "default", Name: name} }
-		flows = append(flows, connection.Flow{From: named("web"), To: named(service(n)), Request: rate})
-	}
-	return flows, nil
 }

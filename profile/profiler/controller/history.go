@@ -7,7 +7,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
-	"github.com/spazio-scheduler/spazio/profile/continuous"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
@@ -116,8 +115,6 @@ func (a *asker) ask(ctx context.Context, of profile.Workload) {
 type Services interface {
 	// Flows are all that went between workloads, which may have no kind.
 	Flows(ctx context.Context, at time.Time, span time.Duration) ([]connection.Flow, error)
-	// Throttled are the pods that have a CPU limit.
-	Throttled(ctx context.Context, at time.Time, span time.Duration) ([]continuous.Throttling, error)
 }
 
 // tune has the Store's continuous profiler take its steps until ctx ends, on every
@@ -161,20 +158,7 @@ func (c *Controller) ask(ctx context.Context, f Services, span time.Duration) {
 	if err == nil {
 		err = c.config.Store.Connected(at, span, flows)
 	}
-	c.complainOfAnswer(ctx, "connections", err)
-	if c.config.Store.Metrics() != profiler.OfPrometheus {
-		return
-	}
-	pods, err := f.Throttled(ctx, time.Now(), span)
-	if err == nil {
-		c.config.Store.Throttled(pods)
-	}
-	c.complainOfAnswer(ctx, "throttling", err)
-}
-
-// complainOfAnswer logs an answer that failed.
-func (c *Controller) complainOfAnswer(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		c.complain("services "+what, "throttling or calls of services cannot be read", "of", what, "error", err)
+		c.complain("services", "calls of services cannot be read", "error", err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
-	"github.com/spazio-scheduler/spazio/profile/continuous"
 )
 
 // The queries of how services fare. Istio's proxies on both ends count a request, those
@@ -23,15 +22,6 @@ const (
 		` (max without (instance, container, port, job, endpoint, service, monitor, prometheus, prometheus_replica, replica, __replica__)` +
 		` (label_replace(rate(istio_%s_bytes_sum{reporter="source"}[%ds]), "host", "$1", "instance", "(.+?)(:[0-9]+)?")))`
 )
-
-// heldQuery asks for the share of the periods of pods' limits, in a span, in which these held
-// them up.
-func heldQuery(span time.Duration) string {
-	of := func(metric string) string {
-		return "(" + containers("namespace, pod", fmt.Sprintf("increase(container_cpu_cfs_%s{%%s}[%ds])", metric, seconds(span)), "") + ")"
-	}
-	return of("throttled_periods_total") + " / " + of("periods_total")
-}
 
 // Flows are the bytes a second between workloads in a span of time that ended at a time,
 // by Istio's metrics, which do not have their kinds. Errors name the query.
@@ -72,32 +62,6 @@ func (h *History) Flows(ctx context.Context, at time.Time, span time.Duration) (
 func known(w profile.Workload) bool {
 	return w.Namespace != "" && w.Namespace != "unknown" && w.Name != "" && w.Name != "unknown"
 }
-
-// Throttled are the pods with a CPU limit and how it held them up in a span of time that
-// ended at a time. Errors name the query.
-func (h *History) Throttled(ctx context.Context, at time.Time, span time.Duration) ([]continuous.Throttling, error) {
-	samples, err := h.instant(ctx, heldQuery(span), at)
-	if err != nil {
-		return nil, err
-	}
-	var pods []continuous.Throttling
-	for _, s := range samples {
-		t := continuous.Throttling{Namespace: string(s.Metric["namespace"]), Pod: string(s.Metric["pod"]), Share: float64(s.Value)}
-		switch {
-		case math.IsNaN(t.Share): // no period: it did not run
-		case t.Namespace == "" || t.Pod == "" || !(t.Share >= 0) || t.Share > 1+extrapolated:
-			h.dropped.Add(1)
-		default:
-			t.Share = min(t.Share, 1)
-			pods = append(pods, t)
-		}
-	}
-	return pods, nil
-}
-
-// extrapolated is by what an increase may be too large, as Prometheus goes on to the
-// ends of its range.
-const extrapolated = .1
 
 func seconds(span time.Duration) int64 { return max(int64(math.Ceil(span.Seconds())), 1) }
 

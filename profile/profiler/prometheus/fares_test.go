@@ -14,7 +14,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
-	"github.com/spazio-scheduler/spazio/profile/continuous"
 	"github.com/spazio-scheduler/spazio/profile/profiler/prometheus"
 )
 
@@ -71,34 +70,6 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-func TestThrottled(t *testing.T) {
-	pod := func(name, value string) string {
-		return sample(value, map[string]string{"namespace": "shop", "pod": name})
-	}
-	s := serve(t, func(string) (int, string) {
-		return 200, vector(pod("web-1", "0.25"), pod("slight", "1.05"), pod("idle", "NaN"), pod("much", "1.2"), pod("less", "-0.1"), pod("", "0.5"))
-	})
-	h := history(t, prometheus.Config{Address: s.URL})
-	pods, err := h.Throttled(t.Context(), now, 90*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []continuous.Throttling{{Namespace: "shop", Pod: "web-1", Share: .25}, {Namespace: "shop", Pod: "slight", Share: 1}}
-	if diff := cmp.Diff(want, pods); diff != "" {
-		t.Error(diff)
-	}
-	if got := h.Dropped(); got != 3 {
-		t.Errorf("%d dropped, want 3", got)
-	}
-	ask := `(sum by (namespace, pod) (max by (namespace, pod, container) (increase(container_cpu_cfs_throttled_periods_total{container!="",container!="POD"}[90s])))` +
-		` or max by (namespace, pod) (increase(container_cpu_cfs_throttled_periods_total{container="",pod!=""}[90s])))` +
-		` / (sum by (namespace, pod) (max by (namespace, pod, container) (increase(container_cpu_cfs_periods_total{container!="",container!="POD"}[90s])))` +
-		` or max by (namespace, pod) (increase(container_cpu_cfs_periods_total{container="",pod!=""}[90s])))`
-	if got := s.asked[0].query; got != ask {
-		t.Errorf("asked %s", got)
-	}
-}
-
 func TestServicesFail(t *testing.T) {
 	for name, answers := range map[string]func(string) (int, string){
 		"500":          func(string) (int, string) { return 500, "internal" },
@@ -106,12 +77,8 @@ func TestServicesFail(t *testing.T) {
 		"no sample":    func(string) (int, string) { return 200, vector("null") },
 	} {
 		h := history(t, prometheus.Config{Address: serve(t, answers).URL})
-		_, err := h.Flows(t.Context(), now, time.Minute)
-		_, err2 := h.Throttled(t.Context(), now, time.Minute)
-		for _, err := range []error{err, err2} {
-			if err == nil || !strings.Contains(err.Error(), "prometheus: query ") {
-				t.Errorf("%s: %v", name, err)
-			}
+		if _, err := h.Flows(t.Context(), now, time.Minute); err == nil || !strings.Contains(err.Error(), "prometheus: query ") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -140,12 +107,6 @@ func FuzzServices(f *testing.F) {
 			g, _ := connection.New(connection.Config{})
 			if err := g.Observe(now, time.Minute, flows); err != nil {
 				t.Errorf("%q: %v", text, err)
-			}
-		}
-		pods, _ := h.Throttled(t.Context(), now, time.Minute)
-		for _, p := range pods {
-			if !(p.Share >= 0) || p.Share > 1 || p.Pod == "" {
-				t.Errorf("%q: %+v", text, p)
 			}
 		}
 	})
