@@ -229,7 +229,7 @@ func (k *Curve) Idle() (watts float64, known bool) { return k.end(0) }
 // Residual returns how far a reading at utilisation u deviates from the curve, and the idle
 // power from what is known by now, by the part of the power there that load causes: what an
 // [Account] doubts the shares of load by. It is at most 1, and 1 where nothing is known.
-// Packages that are unevenly loaded are not in it.
+// [Curve.Uneven] is doubt besides.
 func (k *Curve) Residual(u float64) float64 {
 	l, known := k.At(u)
 	if !known {
@@ -244,6 +244,50 @@ func (k *Curve) Residual(u float64) float64 {
 		return 1
 	}
 	return sd / dynamic
+}
+
+// Uneven returns how far a core-second on one of a machine's packages is from costing what
+// one costs on the whole machine, by root mean square and relative, in [0, 1]: packages is
+// what each took in joules, in so many seconds in which the part u of all cores was busy.
+// Control groups count no CPU time by package ([Account] pools them), and where power is
+// not linear in load a core-second costs less, or more, on the package that is fuller. The
+// packages are taken to be alike, so that each one's load can be read off the curve, which
+// between two knots shows no difference; one that took nothing is none. Of fewer than two,
+// and where the idle power is not known, it is 0: nothing is known of it. A curve that was
+// learnt while packages differed much is flatter than one of a package, and shows less:
+// BENCHMARKS.md has how much less.
+func (k *Curve) Uneven(u, seconds float64, packages []float64) float64 {
+	n := 0
+	for _, joules := range packages {
+		if joules > 0 {
+			n++
+		}
+	}
+	idle, known := k.Idle()
+	if n < 2 || !(seconds > 0) || !known {
+		return 0
+	}
+	// Sums over packages, by their loads: of these, of prices and of prices' squares.
+	var loads, prices, squares float64
+	for _, joules := range packages {
+		if !(joules > 0) {
+			continue
+		}
+		watts := min(joules/seconds*float64(n), maxPower)
+		load := k.fit.reach(clamp(u), watts)
+		if load < minStep { // no load to charge there
+			continue
+		}
+		price := max(min(watts, k.fit.watts[curveKnots-1])-idle, 0) / load
+		loads += load
+		prices += load * price
+		squares += load * price * price
+	}
+	if prices == 0 {
+		return 0
+	}
+	mean := prices / loads
+	return min(math.Sqrt(max(squares/loads-mean*mean, 0))/mean, 1)
 }
 
 func (k *Curve) end(u float64) (float64, bool) {

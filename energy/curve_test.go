@@ -354,6 +354,91 @@ func TestResidualUnderSteadyLoad(t *testing.T) {
 	}
 }
 
+// TestUneven: the cost of a core-second on unevenly loaded packages, by their power curve, is
+// compared with the cost on both.
+func TestUneven(t *testing.T) {
+	const idle, seconds = 40., 5.
+	straight := func(u float64) float64 { return idle + 120*u }
+	concave := func(u float64) float64 { return idle + 120*(2*u-math.Pow(u, 1.4)) }
+	convex := func(u float64) float64 { return idle + 120*u*u }
+	flat := func(u float64) float64 { return idle + 120*min(u, .6) }
+	for _, test := range []struct {
+		name  string
+		power func(u float64) float64
+		loads []float64
+		want  bool
+	}{
+		{"straight", straight, []float64{.2, 1}, false},
+		{"concave", concave, []float64{.6, 1}, true},
+		{"concave, a little", concave, []float64{.9, 1}, true},
+		{"concave, of three", concave, []float64{.1, .5, .9}, true},
+		{"concave, alike", concave, []float64{.7, .7}, false},
+		{"concave, one idle", concave, []float64{0, .8}, false},
+		{"concave, none idle but one is not there", concave, []float64{.8}, false},
+		{"convex", convex, []float64{.3, .9}, true},
+		{"flat, alike", flat, []float64{.9, .9}, false},
+		{"nothing to do", concave, []float64{0, 0}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var s energy.CurveState
+			for i := range s.Watts {
+				s.Watts[i], s.Weight[i] = test.power(float64(i)/10), 100
+			}
+			k := newCurve(t, energy.CurveConfig{})
+			k.SetState(s)
+			packages := []float64{0} // that is not there
+			n := float64(len(test.loads))
+			busy, dynamic := 0., 0. // in core-seconds a core, and joules
+			for _, u := range test.loads {
+				joules := test.power(u) / n * seconds
+				packages = append(packages, joules)
+				busy += u / n * seconds
+				dynamic += joules - idle/n*seconds
+			}
+			square := 0.
+			for i, u := range test.loads {
+				if u > 0 {
+					price := (packages[1+i] - idle/n*seconds) / (u / n * seconds)
+					miss := price/(dynamic/busy) - 1
+					square += u / n * seconds / busy * miss * miss
+				}
+			}
+			want := math.Sqrt(square)
+			if test.want != (want > .004) {
+				t.Fatalf("the test itself expects %v", want)
+			}
+			if got := k.Uneven(busy/seconds, seconds, packages); !(math.Abs(got-want) <= 1e-6) {
+				t.Errorf("%v, want %v", got, want)
+			}
+		})
+	}
+	// Power of a package beyond the whole curve is noise at full load.
+	var s energy.CurveState
+	for i := range s.Watts {
+		s.Watts[i], s.Weight[i] = straight(float64(i)/10), 100
+	}
+	k := newCurve(t, energy.CurveConfig{})
+	k.SetState(s)
+	if got := k.Uneven(.75, seconds, []float64{1.1 * straight(1) / 2 * seconds, straight(.5) / 2 * seconds}); !(got <= 1e-6) {
+		t.Errorf("%v where power is straight", got)
+	}
+	// If the curve cannot separate the packages' loads, they count as equal.
+	k = newCurve(t, energy.CurveConfig{})
+	if got := k.Uneven(.5, 1, []float64{30, 50}); got != 0 {
+		t.Errorf("%v without a curve", got)
+	}
+	s = energy.CurveState{}
+	for i := 3; i < energy.Knots; i++ {
+		s.Watts[i], s.Weight[i] = concave(float64(i)/10), 100
+	}
+	k.SetState(s)
+	if got := k.Uneven(.5, 1, []float64{30, 50}); got != 0 {
+		t.Errorf("%v without the idle power", got)
+	}
+}
+
+// TestCurveFollows: after a change of a machine's power the curve is right after some fifty
+// readings.
 func TestCurveFollows(t *testing.T) {
 	k := newCurve(t, energy.CurveConfig{})
 	for range 1000 {

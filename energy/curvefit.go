@@ -104,3 +104,26 @@ func (f *curveFit) at(u float64) Level {
 	l.Extrapolated = f.last < f.first || x < float64(f.first)-slack || x > float64(f.last)+slack
 	return l
 }
+
+// reach returns the utilisation nearest to u at which the power is watts, or as near to
+// that as it comes.
+func (f *curveFit) reach(u, watts float64) float64 {
+	watts = min(max(watts, f.watts[0]), f.watts[curveKnots-1])
+	from := f.at(u).Watts
+	j, high := position(u)
+	next, step := j+1, 1
+	if watts < from {
+		next, step = j, -1
+		if high == 0 {
+			next--
+		}
+	}
+	for ; watts != from && next >= 0 && next < curveKnots; next += step {
+		to, x := f.watts[next], float64(next)/(curveKnots-1)
+		if (to-watts)*float64(step) >= 0 {
+			return u + (x-u)*(watts-from)/(to-from)
+		}
+		u, from = x, to
+	}
+	return u
+}

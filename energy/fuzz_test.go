@@ -87,6 +87,11 @@ func FuzzCurve(f *testing.F) {
 			if s, _ := k.Marginal(u, .1); !(s.Watts >= 0) || math.IsInf(s.Watts, 0) || !(s.SD >= 0) {
 				t.Fatalf("slope at %v: %+v", u, s)
 			}
+			for _, packages := range [][]float64{{l.Watts, l.Watts / 2}, {last, 1e300, 0}, v} {
+				if r := k.Uneven(u, 2, packages); !(r >= 0 && r <= 1) {
+					t.Fatalf("uneven by %v at %v of %v", r, u, packages)
+				}
+			}
 			last = l.Watts
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -84,6 +85,10 @@ type Interval struct {
 	// Zones is each zone's share, Parts included. It belongs to the Meter and is
 	// valid until the next Add.
 	Zones []ZoneJoules
+	// Packages is what each of the machine's processor packages took of Joules: the zones
+	// named package-…, with those that they contain. It is nil where Partial, and belongs
+	// to the Meter as Zones does; a package's place in it never changes.
+	Packages []float64
 	// Partial reports that a zone is missing from Joules.
 	Partial bool
 }
@@ -110,11 +115,13 @@ type Meter struct {
 	maxWatts, step, jitter float64
 	zones                  []meterZone
 	taken                  []ZoneJoules
+	packages               []float64 // joules of the last interval
 	adds                   uint64
 }
 
 type meterZone struct {
 	last   Reading
+	pkg    int // its place in Meter.packages, or noPackage
 	primed bool
 	seen   uint64 // the Add that showed it last
 	// Counters are summed in whole µJ, so that a total of years is exact.
@@ -147,6 +154,7 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 	first := len(m.zones) == 0
 	m.adds++
 	m.taken = m.taken[:0]
+	clear(m.packages)
 	var sum intervalSum
 	var refused []error
 	for i := range readings {
@@ -163,6 +171,7 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 		default:
 			m.taken = append(m.taken, taken)
 			sum.add(taken, from, r.At)
+			m.addPackage(z, taken.Joules)
 		}
 	}
 	for i := range m.zones {
@@ -178,6 +187,9 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 	}
 	in := sum.interval()
 	in.Zones = m.taken
+	if !in.Partial && len(m.packages) > 0 {
+		in.Packages = m.packages
+	}
 	if len(refused) == 1 {
 		return in, refused[0]
 	}
@@ -234,8 +246,41 @@ func (m *Meter) find(name string, at int) *meterZone {
 	if z := m.lookup(name, at); z != nil {
 		return z
 	}
-	m.zones = append(m.zones, meterZone{last: Reading{Zone: name}})
+	m.zones = append(m.zones, meterZone{last: Reading{Zone: name}, pkg: noPackage})
 	return &m.zones[len(m.zones)-1]
+}
+
+// noPackage is the place of a zone that is of none.
+const noPackage = -1
+
+// addPackage adds what a zone took to its package. A zone that is only a part has none, so
+// that a package that mirrors another, or that psys contains, does not look as if it took
+// nothing.
+func (m *Meter) addPackage(z *meterZone, joules float64) {
+	if z.last.Part {
+		return
+	}
+	if z.pkg == noPackage {
+		z.pkg = m.packageOf(z.last.Zone)
+	}
+	if z.pkg != noPackage {
+		m.packages[z.pkg] += joules
+	}
+}
+
+// packageOf is the place of the package that a zone is of, which is made for its first.
+func (m *Meter) packageOf(zone string) int {
+	name, _, _ := strings.Cut(zone, "/")
+	if !strings.HasPrefix(name, "package-") {
+		return noPackage
+	}
+	for i := range m.zones {
+		if other, _, _ := strings.Cut(m.zones[i].last.Zone, "/"); other == name && m.zones[i].pkg != noPackage {
+			return m.zones[i].pkg
+		}
+	}
+	m.packages = append(m.packages, 0)
+	return len(m.packages) - 1
 }
 
 // advance takes a zone to its new reading and returns what it took since the last.

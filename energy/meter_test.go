@@ -452,3 +452,44 @@ func TestConfigLimits(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestMeterPackages: a package's energy is that of its zones that are no parts, in a stable order
+// whatever comes between, and missing if a zone is.
+func TestMeterPackages(t *testing.T) {
+	config := energy.MeterConfig{MaxWatts: 100}
+	m := newMeter(t, config)
+	read := func(at float64, zones ...string) (energy.Interval, error) {
+		var readings []energy.Reading
+		for _, zone := range zones {
+			took := map[string]float64{"package-1": 3, "package-1/core": 2, "psys": 50, "package-0": 5, "package-1/dram": .5, "package-0/dram": .25}[zone]
+			r := counter(zone, took*at, at)
+			r.Part = strings.HasSuffix(zone, "/core")
+			readings = append(readings, r)
+		}
+		return m.Add(readings)
+	}
+	all := []string{"package-1", "package-1/core", "psys", "package-0", "package-1/dram", "package-0/dram"}
+	if in, err := read(1, all...); !errors.Is(err, energy.ErrPriming) || in.Packages != nil {
+		t.Fatal(in, err)
+	}
+	for at := 2.; at < 9; at++ {
+		in, err := read(at, all...)
+		if got := in.Packages; err != nil || len(got) != 2 || !near(got[0], 3.5) || !near(got[1], 5.25) {
+			t.Errorf("after %v s: %v, %v", at, got, err)
+		}
+	}
+	for at, less := range [][]string{all[:3], all[1:]} {
+		if in, err := read(9+2*float64(at), less...); !in.Partial || in.Packages != nil {
+			t.Errorf("without all: %+v, %v", in, err)
+		}
+		if in, err := read(10+2*float64(at), all...); in.Packages != nil {
+			t.Errorf("of what is there again: %+v, %v", in, err)
+		}
+	}
+	m = newMeter(t, config)
+	for at := range 3 {
+		if in, _ := read(float64(at), "psys"); in.Packages != nil {
+			t.Errorf("without packages: %+v", in)
+		}
+	}
+}

@@ -42,7 +42,7 @@ type Account struct {
 	// charged to none.
 	Weights float64
 	// Residual is how far the energy of load is from being proportional to CPU time,
-	// relative ([Curve.Residual]). It does not average out.
+	// relative ([Curve.Residual], [Curve.Uneven]). It does not average out.
 	Residual  float64
 	Consumers []Consumer
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -233,7 +234,7 @@ func (d *Divider) divide(l *look, in energy.Interval, busy float64) (Division, e
 	}
 	idle, known := d.Idle()
 	a.Idle, a.IdleKnown = idle*seconds, known && !in.Partial
-	a.Residual = d.curve.Residual(u)
+	a.Residual = math.Hypot(d.curve.Residual(u), d.curve.Uneven(u, seconds, in.Packages))
 	split := energy.Split{}
 	if d.config.Idle != IdleNone {
 		split.Idle = energy.ByWeight

@@ -259,6 +259,50 @@ func TestDivideMachineThatLeaps(t *testing.T) {
 	}
 }
 
+// TestDivideUneven: if the machine's packages are unevenly loaded and power is not linear in load,
+// the guests' parts have a larger deviation than under even load.
+func TestDivideUneven(t *testing.T) {
+	power := func(u float64) float64 { return 20 + 60*(2*u-math.Pow(u, 1.4)) } // of each of two
+	sd := func(first, second float64) float64 {
+		d := newDivider(t, share.DividerConfig{Idle: share.IdleNone})
+		l := share.Look{Cores: rigCores, Guests: []share.Guest{{Name: "vm", VCPUs: rigCores}}}
+		var joules [2]float64
+		at := time.Date(2026, 11, 23, 4, 0, 0, 0, time.UTC)
+		run := func(loads ...float64) (share.Division, error) {
+			l.Readings = l.Readings[:0]
+			for i, u := range loads {
+				joules[i] += power(u)
+				l.Busy += time.Duration(u * rigCores / 2 * float64(time.Second))
+				l.Readings = append(l.Readings, energy.Reading{
+					Zone: fmt.Sprint("package-", i), Counter: uint64(math.Round(joules[i] * 1e6)), Range: 262143328850, At: at,
+				})
+			}
+			l.Guests[0].CPU = l.Busy
+			at = at.Add(time.Second)
+			return d.Divide(&l)
+		}
+		if _, err := run(0, 0); !errors.Is(err, energy.ErrPriming) {
+			t.Fatal(err)
+		}
+		for i := range 220 {
+			u := float64(10-i/20) / 10
+			if _, err := run(u, u); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := run(first, second)
+		if err != nil || len(found.Parts) != 1 {
+			t.Fatal(found, err)
+		}
+		return found.Parts[0].SD / found.Parts[0].Joules
+	}
+	// By the power above four core-seconds cost 82.9 J on a package that is 0.3 busy, 62.5 J on one
+	// that is 0.9 and 67.6 J in all: the root mean square error is 13 %.
+	if alike, unlike := sd(.6, .6), sd(.3, .9); !(unlike > .1 && unlike > 3*alike) {
+		t.Errorf("relative deviations of %v where loads are alike, and of %v", alike, unlike)
+	}
+}
+
 // TestDivideGuestsCome: guests come, go and restart, and none is charged for earlier CPU time.
 func TestDivideGuestsCome(t *testing.T) {
 	r := newRig(2)

@@ -258,8 +258,17 @@ func (m *Meter) setPower(at time.Time, in energy.Interval, u float64, node nodeR
 	}
 	m.flags = 0
 	m.power, m.learnt, m.read = p, learnt, at
-	m.window.add(curve, seconds)
+	m.window.add(curve, seconds, m.packages(in))
 	return true
+}
+
+// packages are the joules of an interval by processor package. What a guest gets of its
+// host's does not show where the guest has run.
+func (m *Meter) packages(in energy.Interval) []float64 {
+	if m.config.Source.Quality() != energy.Measured {
+		return nil
+	}
+	return in.Packages
 }
 
 func (m *Meter) curve(q energy.Quality) *energy.Curve {

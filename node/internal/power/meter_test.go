@@ -249,6 +249,75 @@ func TestNodeAndPods(t *testing.T) {
 	}
 }
 
+// TestUncertaintyOfPackages: if one of two packages is fuller, a pod's charge is less certain than if
+// both are alike, unless the packages are a host's.
+func TestUncertaintyOfPackages(t *testing.T) {
+	const seconds = 200
+	doubt := func(quality energy.Quality, less float64) float64 {
+		m := newMachine()
+		m.quality = quality
+		two := &packages{machine: m}
+		p := power.New(power.Config{Source: two, CPU: m, Meter: energy.MeterConfig{Jitter: time.Microsecond}})
+		run := func(n int, less float64) {
+			for range n {
+				busy := m.system
+				for _, p := range m.pods {
+					busy += p.cores
+				}
+				two.advance(busy, less)
+				m.seconds(p, 1)
+			}
+		}
+		for i := range 50 {
+			m.system = float64(i%5) * .999
+			run(5, 0)
+		}
+		m.system, m.pods[podA] = 2, &pod{cores: 1}
+		run(10, less)
+		label := "{pod_name=,pod_namespace=,pod_uid=" + podA + "}"
+		before := series(t, p)
+		run(seconds, less)
+		after := series(t, p)
+		return (after["pod_joules_stddev"+label] - before["pod_joules_stddev"+label]) /
+			(after["pod_joules_total"+label] - before["pod_joules_total"+label])
+	}
+	alike, unlike, shared := doubt(energy.Measured, 0), doubt(energy.Measured, .25), doubt(energy.Shared, .25)
+	// With three of four cores busy, one package is full and the other half full: with a concave curve
+	// a core-second costs 1 and .5/(2·.5 − .5^1.4) of it.
+	f := func(u float64) float64 { return 2*u - math.Pow(u, 1.4) }
+	mean := (f(1) + f(.5)) / 1.5
+	want := math.Sqrt((math.Pow(f(1)/mean-1, 2) + .5*math.Pow(f(.5)/.5/mean-1, 2)) / 1.5)
+	if !near(unlike*unlike-alike*alike, want*want, .3*want*want) || alike > .3*want {
+		t.Errorf("a pod's joules are doubted by %.4f where packages are alike, %.4f where they are not; want %.4f more", alike, unlike, want)
+	}
+	if shared > 1.5*alike+.02 {
+		t.Errorf("a guest's by %.4f", shared)
+	}
+}
+
+// packages are two packages of two cores each, with concave power curves.
+type packages struct {
+	*machine
+	joules [2]float64
+}
+
+// advance runs a second with so many busy cores; less is the part of all load that the second package
+// lacks.
+func (m *packages) advance(busy, less float64) {
+	for i := range m.joules {
+		u := min(max(busy/4-less+2*less*float64(1-i), 0), 1)
+		m.joules[i] += 20 + 40*(2*u-math.Pow(u, 1.4))
+	}
+}
+
+func (m *packages) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	dst = dst[:0]
+	for i, joules := range m.joules {
+		dst = append(dst, energy.Reading{Zone: fmt.Sprintf("package-%d", i), Counter: uint64(math.Round(joules * 1e6)), At: at})
+	}
+	return dst, nil
+}
+
 // TestUncertaintyOfPods: the uncertainty of the node's joules adds in squares over time, since it
 // averages out; the deviation of its power from the load adds up linearly; neither depends on the
 // reading period.

@@ -24,6 +24,8 @@ type window struct {
 	// joules and variance sum up what was taken, idle what would have been without load;
 	// idleKnown is that it was known in all intervals.
 	joules, variance, idle float64
+	seconds                float64   // of the intervals
+	packages               []float64 // joules of each, where the processor counts them
 	idleKnown              bool
 	intervals              int
 	curve                  *energy.Curve
@@ -37,11 +39,18 @@ func (w *window) due(at time.Time, period time.Duration) bool {
 }
 
 // add takes an interval in which nothing was lost.
-func (w *window) add(curve *energy.Curve, seconds float64) {
+func (w *window) add(curve *energy.Curve, seconds float64, packages []float64) {
+	for i, joules := range packages {
+		if i == len(w.packages) {
+			w.packages = append(w.packages, 0)
+		}
+		w.packages[i] += joules
+	}
 	idle, known := curve.Idle()
 	w.idleKnown = known && (w.idleKnown || w.intervals == 0)
 	w.intervals++
 	w.idle += idle * seconds
+	w.seconds += seconds
 	w.curve = curve
 }
 
@@ -58,7 +67,7 @@ func (w *window) addPart(curve *energy.Curve, u, joules float64) {
 // restart begins the next window with what was read at its end.
 func (w *window) restart(cpu *telemetry.CPUUsage) {
 	pods := append(w.pods[:0], cpu.Pods...)
-	*w = window{begun: true, at: cpu.At, node: cpu.Node, tree: cpu.Tree, pods: pods}
+	*w = window{begun: true, at: cpu.At, node: cpu.Node, tree: cpu.Tree, pods: pods, packages: w.packages[:0]}
 }
 
 // divide divides the energy of the window that ends now among the pods, and returns what
@@ -97,7 +106,7 @@ func (m *Meter) attribute(span time.Duration) (residual float64, err error) {
 	busy, capacity := grown.Seconds(), span.Seconds()*cores
 	if w.curve != nil && capacity > 0 {
 		u := min(busy/capacity, 1)
-		residual = w.curve.Residual(u)
+		residual = math.Hypot(w.curve.Residual(u), w.curve.Uneven(u, w.seconds, w.packages))
 	}
 	shares, rest, err := m.config.Split.AttributeTo(l.shares, &energy.Account{
 		Joules: w.joules, SD: math.Sqrt(w.variance), Idle: w.idle, IdleKnown: w.idleKnown,
