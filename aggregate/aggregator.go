@@ -77,9 +77,6 @@ type node struct {
 type common struct {
 	moments []float64 // as a node's, which the caller must not modify
 	samples float64   // their weight; 0 if there is nothing to publish
-	clipped int
-	reach   float64
-	kept    float64
 }
 
 // New returns an Aggregator without nodes, or a *field.Error.
@@ -264,15 +261,12 @@ func (a *Aggregator) global(g *group, at time.Time) (Global, bool, error) {
 		return Global{}, false, err
 	}
 	return Global{
-		Schema:  g.key.schema,
-		Dim:     dim,
-		Model:   model,
-		Costs:   a.prior(g, at),
-		Nodes:   len(g.nodes),
-		Clipped: c.clipped,
-		Reach:   c.reach,
-		Kept:    c.kept,
-		Ages:    g.ages(at),
+		Schema: g.key.schema,
+		Dim:    dim,
+		Model:  model,
+		Costs:  a.prior(g, at),
+		Nodes:  len(g.nodes),
+		Ages:   g.ages(at),
 	}, true, nil
 }
 

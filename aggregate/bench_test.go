@@ -52,31 +52,6 @@ func BenchmarkGlobals(b *testing.B) {
 	}
 }
 
-// BenchmarkClip is a publish tick that clips, with one outlying node in a hundred.
-func BenchmarkClip(b *testing.B) {
-	for _, dim := range []int{2, 4, 16} {
-		b.Run(fmt.Sprintf("d=%d/nodes=5000", dim), func(b *testing.B) {
-			_, locals := full(b, dim, 5000)
-			a := create(b, aggregate.Options{Clip: 2})
-			for i, l := range locals {
-				if i%100 == 0 {
-					u := make([]float64, dim)
-					u[dim-1] = 1
-					l.Model = svd.State{Dim: dim, Block: 10, Mass: 2, U: u, Sigma: []float64{math.Sqrt(10 * float64(dim))}}
-				}
-				feed(b, a, push{start, l})
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if g := only(b, a, start); g.Clipped == 0 {
-					b.Fatal("no node was clipped")
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkChanges encodes the changes of 5,000 nodes for another replica, and merges them there.
 func BenchmarkChanges(b *testing.B) {
 	for _, dim := range []int{2, 4, 16} {
 		a, _ := full(b, dim, 5000)

@@ -33,41 +33,8 @@
 // A push is checked field by field, so that the worst a node can say is bounded:
 // tr Gᵢ ≤ d, as samples are in [0,1], and wᵢ ≤ M·B. Its share of the weight is
 // pᵢ = wᵢaᵢ / Σ wa. In an idle fleet, whose G is small, that is still enough for
-// one node in a hundred to turn u₁ to wherever it likes. Options.Clip bounds it
-// further (Huber's weights, one step from the median):
-//
-//	Ĝ  = weighted median of the Gᵢ, element by element
-//	Dᵢ = ‖Gᵢ − Ĝ‖, Frobenius;  R = the distance within which .9 of the weight is
-//	sᵢ = min(1, c·R/Dᵢ)
-//	G  = Σ pᵢsᵢGᵢ / S,  S = Σ pᵢsᵢ ≥ .9
-//
-// It is a mean of semidefinite matrices and so one itself, does not depend on
-// order, and is the plain one where no node is farther than c·R. Let nodes of
-// weight share ε < S be hostile, and let Gₕ be the same mean of the others. From
-// S·G = Sₕ·Gₕ + Σ pᵢsᵢGᵢ over the hostile nodes follows
-//
-//	G − Gₕ = Σ pᵢsᵢ(Gᵢ − G) / Sₕ        sum over the hostile nodes
-//	sᵢ‖Gᵢ − G‖ ≤ sᵢDᵢ + ‖Ĝ − G‖ ≤ c·R + ‖Ĝ − G‖ =: Reach
-//	‖G − Gₕ‖ ≤ E = ε·Reach/(S − ε)
-//
-// and by Davis and Kahan, with λ₁ ≥ λ₂ the largest eigenvalues of G, the angle
-// between the directions of G and Gₕ is at most
-//
-//	sin ∠(u₁, u₁ₕ) ≤ E/(λ₁ − λ₂ − E)        if 2E < λ₁ − λ₂
-//
-// All of it can be computed without knowing the hostile nodes: Global.Sway does. While
-// fewer than a tenth are hostile, R and the elements of Ĝ are within what honest nodes
-// have, so a hostile node cannot widen its own bound. With c = 2 and one node in a hundred
-// the bound is .1° to 9° in fleets that are all alike, idle, half loaded, one
-// fifth loaded, of two kinds, or spread over two decades; without clipping it
-// ranges to 90°, and so does what a liar achieves.
-//
-// The price: an honest minority below a tenth cannot be distinguished from liars. Where
-// one node in twenty is loaded and the others are idle, the loaded ones, and 97 %
-// of the trace of G with them, are clipped away; from one in ten on nothing is
-// lost. A fleet with few loaded nodes is common and a hostile agent is not, so
-// clipping is off by default. Centred models are clipped by the distance of (Gᵢ, μᵢ),
-// without a bound on what is left, for what pulls the mean pulls G twice.
+// one node in a hundred to turn u₁ to wherever it likes. A rule that took weight from what
+// is far from the median would take it from the few loaded nodes of an idle fleet, too.
 //
 // The cost prior of a channel is the precision-weighted median of the nodes'
 // own estimates. A node's precision counts up to four times the median one, so

@@ -22,7 +22,6 @@ type merger struct {
 	weight  float64
 	total   []float64
 	mean    []float64
-	clip    clip
 }
 
 func (m *merger) factor(n *node) float64 {
@@ -35,26 +34,13 @@ func (m *merger) merged(at time.Time, nodes []*node) common {
 	if !(m.weight > 0) {
 		return common{}
 	}
-	c := common{samples: m.weight, kept: 1}
-	total, limit := m.total, math.Inf(1)
-	if m.options.Clip > 0 {
-		c = m.clip.apply(m, nodes)
-		total, limit = m.clip.total, c.reach
-	}
-	m.mean = append(m.mean[:0], total...)
+	c := common{samples: m.weight}
+	m.mean = append(m.mean[:0], m.total...)
 	for i := range m.mean {
 		m.mean[i] /= c.samples
 	}
-	switch {
-	case m.key.centred:
-		// What pulls the mean pulls the mean squares about it: no bound is known.
-		c.reach = math.Inf(1)
-		m.addSpread(nodes, c.samples, limit)
-	case m.options.Clip > 0:
-		c.reach += m.clip.distance(m.mean)
-	default:
-		// |A−B|² ≤ |A|²+|B|² of semidefinite A and B, and |Gᵢ| ≤ tr Gᵢ ≤ d.
-		c.reach = math.Hypot(float64(m.key.dim), frobenius(m.mean))
+	if m.key.centred {
+		m.addSpread(nodes, c.samples)
 	}
 	c.moments = m.mean
 	c.samples *= min(1, math.Exp2(-m.options.halfLives(m.epoch, at)))
@@ -83,16 +69,11 @@ func (m *merger) sum(nodes []*node) {
 }
 
 // addSpread adds pᵢ(μᵢ − μ)(μᵢ − μ)ᵀ of each node to the mean squares, which μ follows.
-func (m *merger) addSpread(nodes []*node, samples, limit float64) {
+func (m *merger) addSpread(nodes []*node, samples float64) {
 	split := packedLen(m.key.dim)
 	mean := m.mean[split:]
-	for i, n := range nodes {
+	for _, n := range nodes {
 		f := m.factor(n) / samples
-		if limit < math.Inf(1) {
-			if d := m.clip.distances[i]; d > limit {
-				f *= limit / d
-			}
-		}
 		own, at := n.moments[split:], 0
 		for i := range m.key.dim {
 			for j := range i + 1 {

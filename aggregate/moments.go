@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/svd"
@@ -50,22 +49,6 @@ func trace(packed []float64) (t float64) {
 		t += packed[at]
 	}
 	return t
-}
-
-// frobenius is the norm of the whole matrix: what is off the diagonal counts
-// twice.
-func frobenius(packed []float64) float64 {
-	var sum float64
-	for at, diagonal, step := 0, 0, 2; at < len(packed); at++ {
-		v := packed[at] * packed[at]
-		if at == diagonal {
-			sum += v
-			diagonal, step = diagonal+step, step+1
-		} else {
-			sum += 2 * v
-		}
-	}
-	return math.Sqrt(sum)
 }
 
 // unpackTo writes f times a packed matrix to dst of length d², row-major.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/field"
@@ -45,10 +44,6 @@ type Options struct {
 	// clusters may be behind one address, and a caller that fills its share at each
 	// of three replicas, which exchange what they hold, still leaves room.
 	CallerShare float64
-	// Clip is c of the package documentation, at least 1: a node farther from the
-	// median model than c times the distance that nine tenths of the fleet keep loses
-	// weight in proportion. 0 clips no node.
-	Clip float64
 }
 
 // mostNodes keeps sums of the integer weights of medians within 64 bits.
@@ -75,8 +70,6 @@ func (o Options) Validate() error {
 		return refuse("MaxBytes", o.MaxBytes, ErrRange)
 	case !(o.CallerShare >= 0 && o.CallerShare <= 1):
 		return refuse("CallerShare", o.CallerShare, ErrRange)
-	case o.Clip != 0 && !(o.Clip >= 1 && o.Clip <= math.MaxFloat64):
-		return refuse("Clip", o.Clip, ErrRange)
 	}
 	return nil
 }
@@ -163,14 +156,8 @@ type Global struct {
 	Model svd.Model
 	// Costs holds one entry a channel; Known if any node knows its cost.
 	Costs []Cost
-	// Nodes counts those not forgotten, Clipped those of them that lost weight
-	// by Options.Clip.
-	Nodes, Clipped int
-	// Reach is how far from G a node may pull, per share of the weight, in
-	// mean squares of a sample; see Sway.
-	Reach float64
-	// Kept is the share of the weight that clipping left, 1 if Clipped is 0.
-	Kept float64
+	// Nodes counts those not forgotten.
+	Nodes int
 	// Ages are those of the nodes' newest pushes.
 	Ages Ages
 }

@@ -141,3 +141,22 @@ func TestPriorFades(t *testing.T) {
 		t.Errorf("three nodes silent for three half-lives outvote two recent ones: got %v", got)
 	}
 }
+
+// TestCostPriorOfHostileNodes: one node in a hundred claims an arbitrary cost with certainty, among
+// honest ones whose uncertainty is proportional to their costs: the prior stays within the middle of
+// the honest ones.
+func TestCostPriorOfHostileNodes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(39, 40))
+	for _, claim := range []float64{1e-30, 1e-3, .999, 1e3, 1e30} {
+		var costs []aggregate.Cost
+		for i := range 495 {
+			costs = append(costs, aggregate.Cost{Value: .5 + float64(i)/494, SD: .8 + .4*rng.Float64(), Known: true})
+		}
+		for range 5 {
+			costs = append(costs, aggregate.Cost{Value: claim, SD: 0, Known: true})
+		}
+		if got := priorOf(t, costs...); got.Value < .95 || got.Value > 1.05 {
+			t.Errorf("one in a hundred claims %g: got prior %+v", claim, got)
+		}
+	}
+}

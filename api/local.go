@@ -19,27 +19,7 @@ func FromLocal(l agent.Local) *spaziov1.LocalModel {
 	}
 }
 
-// ToLocal converts and checks a node's local model from the wire. Errors are
-// *field.Error.
-func ToLocal(m *spaziov1.LocalModel) (agent.Local, error) {
-	if err := CheckLocal(m); err != nil {
-		return agent.Local{}, err
-	}
-	model, err := toModel(m.GetModel())
-	if err != nil {
-		return agent.Local{}, err
-	}
-	return agent.Local{
-		Node:        m.GetNode(),
-		Incarnation: m.GetIncarnation(),
-		Sequence:    m.GetSequence(),
-		Schema:      m.GetSchema(),
-		Model:       model,
-		Costs:       toCosts(m.GetCosts()),
-	}, nil
-}
-
-// CheckLocal returns what ToLocal would refuse, without converting or allocating.
+// CheckLocal returns what is wrong with a node's local model from the wire, as a *field.Error.
 func CheckLocal(m *spaziov1.LocalModel) error {
 	if m == nil {
 		return refuse("local", nil, ErrMissing)

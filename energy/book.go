@@ -66,7 +66,6 @@ type Book struct {
 	workloads map[string]*list.Element // of *entry
 	recent    *list.List               // the most recently observed in front
 	pods      int
-	sums      bookSums
 }
 
 type entry struct {
@@ -81,29 +80,6 @@ type entry struct {
 
 // replica is when a pod was first and last observed.
 type replica struct{ first, last time.Time }
-
-// bookSums are sums over workloads, so that their mean takes no look at each. A change adds
-// what is new and takes away what was, which leaves its rounding error: after as many as
-// there are workloads they are summed up anew.
-type bookSums struct {
-	cores, watts, squares float64
-	started, metered      int
-	changes               int
-}
-
-// add has what a workload takes count so many times more: once, or less once.
-func (s *bookSums) add(e *entry, times int) {
-	if !e.started {
-		return
-	}
-	s.started += times
-	s.cores += float64(times) * e.cores
-	if e.metered {
-		s.metered += times
-		s.watts += float64(times) * e.watts
-		s.squares += float64(times) * (e.variance + e.watts*e.watts)
-	}
-}
 
 // NewBook returns an empty book, which remembers 4,096 workloads.
 func NewBook() *Book { return newBook(defaultBook) }
@@ -142,10 +118,7 @@ func (b *Book) Observe(workload string, o Observation) error {
 	if o.At.Sub(p.first) < b.config.MinAge {
 		return nil
 	}
-	b.sums.add(e, -1)
 	e.learn(&o, b.gain(since, len(e.pods)))
-	b.sums.add(e, 1)
-	b.sums.changes++
 	return nil
 }
 
@@ -178,8 +151,6 @@ func (b *Book) evict() {
 		e := b.recent.Remove(last).(*entry)
 		delete(b.workloads, e.name)
 		b.pods -= len(e.pods)
-		b.sums.add(e, -1)
-		b.sums.changes++
 	}
 	if b.pods > maxPods { // all of the one workload that is left
 		clear(b.recent.Front().Value.(*entry).pods)
@@ -245,18 +216,25 @@ func (e *entry) estimate() Estimate {
 
 // unknown is the mean of all workloads, each counting once.
 func (b *Book) unknown() Estimate {
-	if b.sums.changes > b.recent.Len() {
-		b.sums = bookSums{}
-		for at := b.recent.Front(); at != nil; at = at.Next() {
-			b.sums.add(at.Value.(*entry), 1)
+	var started, metered int
+	var cores, watts, squares float64
+	for at := b.recent.Front(); at != nil; at = at.Next() {
+		e := at.Value.(*entry)
+		if e.started {
+			started++
+			cores += e.cores
+		}
+		if e.metered {
+			metered++
+			watts += e.watts
+			squares += e.variance + e.watts*e.watts
 		}
 	}
-	s := &b.sums
-	if s.started == 0 {
+	if started == 0 {
 		return Estimate{Cores: 1}
 	}
-	mean := Estimate{Cores: max(s.cores/float64(s.started), 0), Watts: max(share(s.watts, float64(s.metered)), 0)}
-	mean.SD = math.Sqrt(max(share(s.squares, float64(s.metered))-mean.Watts*mean.Watts, 0))
+	mean := Estimate{Cores: cores / float64(started), Watts: share(watts, float64(metered))}
+	mean.SD = math.Sqrt(max(share(squares, float64(metered))-mean.Watts*mean.Watts, 0))
 	return mean
 }
 
@@ -270,24 +248,14 @@ type WorkloadEstimate struct {
 // largest first and equals by name, of those of which a pod was observed within a
 // minute of now; dst grows as append does and is returned.
 func (b *Book) LargestTo(dst []WorkloadEstimate, n int, now time.Time) []WorkloadEstimate {
-	dst, n = dst[:0], min(max(n, 0), b.recent.Len())
-	least := 0. // of n that are larger
-	for at := b.recent.Front(); at != nil && n > 0; at = at.Next() {
-		e := at.Value.(*entry)
-		if !e.metered || e.watts < least || now.Sub(e.last) > b.config.Absence {
-			continue
-		}
-		if dst = append(dst, WorkloadEstimate{e.name, e.estimate()}); len(dst) == 2*n {
-			dst = largest(dst, n)
-			least = dst[n-1].Watts
+	dst = dst[:0]
+	for at := b.recent.Front(); at != nil; at = at.Next() {
+		if e := at.Value.(*entry); e.metered && now.Sub(e.last) <= b.config.Absence {
+			dst = append(dst, WorkloadEstimate{e.name, e.estimate()})
 		}
 	}
-	return largest(dst, n)
-}
-
-func largest(list []WorkloadEstimate, n int) []WorkloadEstimate {
-	slices.SortFunc(list, func(x, y WorkloadEstimate) int {
+	slices.SortFunc(dst, func(x, y WorkloadEstimate) int {
 		return cmp.Or(cmp.Compare(y.Watts, x.Watts), cmp.Compare(x.Workload, y.Workload))
 	})
-	return list[:min(n, len(list))]
+	return dst[:min(max(n, 0), len(dst))]
 }

@@ -99,21 +99,20 @@ func FuzzCurve(f *testing.F) {
 
 // FuzzSplit divides any values: they are refused by a field's name, or conserved.
 func FuzzSplit(f *testing.F) {
-	f.Add(uint8(0), uint8(0), true, spell(700, 7, 400, 20, 15, 40, 0, .03, 9, 1, 3, 3))
-	f.Add(uint8(2), uint8(1), false, spell(1e15, 7, 1e15, 1e-300, 15, 40, 0, .03, 1e-308, 1, 3, 3))
-	f.Add(uint8(0), uint8(0), true, spell(1e6, 0, 0, 9e-308, 9e-308, 1, 0, 0)) // its joules a core-second overflow
-	f.Fuzz(func(t *testing.T, idle, dynamic uint8, known bool, data []byte) {
+	f.Add(uint8(0), true, spell(700, 7, 400, 20, 15, 40, 0, .03, 9, 1, 3, 3))
+	f.Add(uint8(2), false, spell(1e15, 7, 1e15, 1e-300, 15, 40, 0, .03, 1e-308, 1, 3, 3))
+	f.Add(uint8(0), true, spell(1e6, 0, 0, 9e-308, 9e-308, 1, 0, 0)) // its joules a core-second overflow
+	f.Fuzz(func(t *testing.T, idle uint8, known bool, data []byte) {
 		v := numbers(data)
 		if len(v) < 8 {
 			return
 		}
 		policies := []energy.IdlePolicy{energy.Unattributed, energy.ByWeight, energy.ByUsage, "odd"}
-		rules := []energy.DynamicRule{energy.ByModel, energy.ByRatio, "odd"}
 		a := energy.Account{Joules: v[0], SD: v[1], Idle: v[2], IdleKnown: known, Busy: v[3], Tree: v[4], Capacity: v[5], Weights: v[6], Residual: v[7]}
 		for v = v[8:]; len(v) >= 2; v = v[2:] {
 			a.Consumers = append(a.Consumers, energy.Consumer{CPU: v[0], Weight: v[1]})
 		}
-		shares, rest, err := energy.Split{Idle: policies[int(idle)%len(policies)], Dynamic: rules[int(dynamic)%len(rules)]}.AttributeTo(nil, &a)
+		shares, rest, err := energy.Split{Idle: policies[int(idle)%len(policies)]}.AttributeTo(nil, &a)
 		if err != nil {
 			var name *field.Error
 			if !errors.As(err, &name) {

@@ -17,18 +17,6 @@ const (
 	ByUsage IdlePolicy = "usage"
 )
 
-// DynamicRule selects how much of an interval's energy is due to load. The zero value is
-// ByModel.
-type DynamicRule string
-
-const (
-	// ByModel is what exceeds the idle power that a [Curve] has learnt.
-	ByModel DynamicRule = "model"
-	// ByRatio is the node's utilisation of it, as Kepler has it: a share of the idle
-	// power too, so that a busy node's pods are charged more for the same work.
-	ByRatio DynamicRule = "ratio"
-)
-
 // Consumer is a pod, or a guest.
 type Consumer struct {
 	// Key is the caller's name for it, returned in its Share; Split does not look at it.
@@ -71,17 +59,14 @@ type Rest struct {
 	// Idle is the energy without load, System that of what is no pod, and Ended that
 	// of pods that are no Consumer any more.
 	Idle, System, Ended float64
-	// RatioSplit reports that the load's energy was split ByRatio, because the idle power
-	// is not known.
+	// RatioSplit reports that the load's energy was taken to be the node's utilisation of all,
+	// as Kepler has it, because the idle power is not known: a share of the idle power too.
 	RatioSplit bool
 }
 
 // Split divides a node's energy. The zero value charges load to who caused it and
 // no one for the idle power. It is a plain value.
-type Split struct {
-	Idle    IdlePolicy
-	Dynamic DynamicRule
-}
+type Split struct{ Idle IdlePolicy }
 
 // AttributeTo divides in.Joules among the consumers, in their order, in the place of what
 // dst holds, which grows as append does and is returned. Shares and Rest sum up to
@@ -124,10 +109,10 @@ func (s Split) AttributeTo(dst []Share, in *Account) ([]Share, Rest, error) {
 // idle is the energy that load has not caused, and whether it is taken by the ratio for
 // want of a model.
 func (s Split) idle(in *Account) (joules float64, ratio bool) {
-	if s.Dynamic != ByRatio && in.IdleKnown {
+	if in.IdleKnown {
 		return min(in.Idle, in.Joules), false
 	}
-	return in.Joules * (1 - min(in.Busy/in.Capacity, 1)), s.Dynamic != ByRatio
+	return in.Joules * (1 - min(in.Busy/in.Capacity, 1)), true
 }
 
 // apportion is what is divided: dynamic and usage by CPU time, of which there was busy,
@@ -162,9 +147,6 @@ func (s Split) Validate() error {
 	if !slices.Contains([]IdlePolicy{"", Unattributed, ByWeight, ByUsage}, s.Idle) {
 		return refuse("Idle", s.Idle, "one of none, even, usage")
 	}
-	if !slices.Contains([]DynamicRule{"", ByModel, ByRatio}, s.Dynamic) {
-		return refuse("Dynamic", s.Dynamic, "one of model, ratio")
-	}
 	return nil
 }
 
@@ -184,7 +166,7 @@ func (s Split) check(in *Account) error {
 			return err
 		}
 	}
-	if in.Capacity == 0 && (s.Dynamic == ByRatio || !in.IdleKnown) {
+	if in.Capacity == 0 && !in.IdleKnown {
 		return refuse("Capacity", in.Capacity, "positive where the idle power is not known")
 	}
 	for i := range in.Consumers {

@@ -37,7 +37,6 @@ func TestSplit(t *testing.T) {
 		"even, rented":  {energy.Split{Idle: energy.ByWeight}, rented, [2]float64{185, 50}, [2]float64{195, 150}, energy.Rest{Idle: 200, System: 75, Ended: 45}},
 		"by usage":      {energy.Split{Idle: energy.ByUsage}, account, [2]float64{315, 180}, [2]float64{105, 60}, energy.Rest{Idle: 160, System: 75, Ended: 45}},
 		// Half busy: 350 J by 20 core-seconds are 17.5 J each.
-		"ratio":        {energy.Split{Dynamic: energy.ByRatio}, account, [2]float64{157.5, 0}, [2]float64{52.5, 0}, energy.Rest{Idle: 350, System: 87.5, Ended: 52.5}},
 		"unknown idle": {energy.Split{}, unknown, [2]float64{157.5, 0}, [2]float64{52.5, 0}, energy.Rest{Idle: 350, System: 87.5, Ended: 52.5, RatioSplit: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +97,7 @@ func TestConservation(t *testing.T) {
 	for range 20_000 {
 		a := randomAccount(random)
 		split := energy.Split{
-			Idle:    []energy.IdlePolicy{energy.Unattributed, energy.ByWeight, energy.ByUsage}[random.IntN(3)],
-			Dynamic: []energy.DynamicRule{energy.ByModel, energy.ByRatio}[random.IntN(2)],
+			Idle: []energy.IdlePolicy{energy.Unattributed, energy.ByWeight, energy.ByUsage}[random.IntN(3)],
 		}
 		var rest energy.Rest
 		var err error
@@ -119,7 +117,7 @@ func TestConservation(t *testing.T) {
 	}
 }
 
-// TestTwinOfKepler: ByRatio with the idle part by usage is Kepler's attribution as in its sources:
+// TestTwinOfKepler: where the idle power is not known the attribution is Kepler's as in its sources:
 // active energy by the node's utilisation, of which a pod gets its CPU time's share of the node's.
 func TestTwinOfKepler(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 4))
@@ -134,7 +132,7 @@ func TestTwinOfKepler(t *testing.T) {
 		}
 		nodeCPU := pods + random.Float64()*(cores*seconds-pods)
 		joules := 500 * random.Float64()
-		got, rest, err := energy.Split{Dynamic: energy.ByRatio}.AttributeTo(nil, &energy.Account{
+		got, rest, err := energy.Split{}.AttributeTo(nil, &energy.Account{
 			Joules: joules, Busy: nodeCPU, Tree: pods, Capacity: cores * seconds, Consumers: consumers,
 		})
 		if err != nil {
@@ -156,7 +154,7 @@ func TestTwinOfKepler(t *testing.T) {
 // TestTwinOfScaphandre: each guest gets the host's energy by its CPU time's share of all CPUs'
 // time, if the energy of idle CPUs is charged to none.
 func TestTwinOfScaphandre(t *testing.T) {
-	got, rest, err := energy.Split{Dynamic: energy.ByRatio}.AttributeTo(nil, &energy.Account{
+	got, rest, err := energy.Split{}.AttributeTo(nil, &energy.Account{
 		Joules: 200, Busy: 6, Tree: 6, Capacity: 10, Consumers: []energy.Consumer{{Key: 1, CPU: 4}, {Key: 2, CPU: 2}},
 	})
 	if err != nil || math.Abs(got[0].Joules-200*4/10.) > 1e-12 || math.Abs(got[1].Joules-200*2/10.) > 1e-12 || math.Abs(rest.Idle-80) > 1e-12 {
@@ -181,7 +179,6 @@ func TestSplitRefuses(t *testing.T) {
 		change func(*energy.Account)
 	}{
 		"Idle":                 {energy.Split{Idle: "odd"}, func(*energy.Account) {}},
-		"Dynamic":              {energy.Split{Dynamic: "odd"}, func(*energy.Account) {}},
 		"Joules":               {energy.Split{}, func(a *energy.Account) { a.Joules = -1 }},
 		"SD":                   {energy.Split{}, func(a *energy.Account) { a.SD = math.NaN() }},
 		"Account.Idle":         {energy.Split{}, func(a *energy.Account) { a.Idle = math.Inf(1) }},
@@ -210,18 +207,15 @@ func TestSplitRefuses(t *testing.T) {
 	}
 }
 
-// TestParseRules: only printed rules are parsed.
-func TestParseRules(t *testing.T) {
-	for _, s := range []energy.Split{{}, {Idle: energy.Unattributed, Dynamic: energy.ByModel}, {Idle: energy.ByWeight}, {Idle: energy.ByUsage, Dynamic: energy.ByRatio}} {
+// TestSplitValidates: only known policies are accepted.
+func TestSplitValidates(t *testing.T) {
+	for _, s := range []energy.Split{{}, {Idle: energy.Unattributed}, {Idle: energy.ByWeight}, {Idle: energy.ByUsage}} {
 		if err := s.Validate(); err != nil {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	idle, dynamic := energy.Split{Idle: "unknown"}.Validate(), energy.Split{Dynamic: "unknown"}.Validate()
-	for name, err := range map[string]error{"Idle": idle, "Dynamic": dynamic} {
-		var bad *field.Error
-		if !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, energy.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
-		}
+	var bad *field.Error
+	if err := (energy.Split{Idle: "unknown"}).Validate(); !errors.As(err, &bad) || bad.Field != "Idle" || !errors.Is(err, energy.ErrInvalid) {
+		t.Error(err)
 	}
 }

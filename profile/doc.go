@@ -4,9 +4,8 @@
 //
 // It follows S. Galantino, "Kubernetes job profiling" (Politecnico di Torino,
 // 2020), in what it keeps: weights that halve with a sample's age, a high
-// percentile of CPU and the peak of memory, and slots of the day; package classic's
-// comment names what it mends. Subpackage classic is that thesis's one-time profiler under its
-// own names, and replay compares recommenders on recorded series.
+// percentile of CPU and the peak of memory, and slots of the day. Subpackage replay
+// compares recommenders on recorded series.
 //
 //   - Histogram and Peaks keep samples by bucket and by span of time. Both depend
 //     on the samples alone, not on their order, and merging is addition.
@@ -27,6 +26,30 @@
 //
 // Where a recorded series is all there is, a [History] and a preset's [Rule] do: see
 // examples/profile in the repository.
+//
+// The thesis's profiler has these faults, which this package and its siblings mend:
+//
+//   - It decays the values of samples, so peaks shrink. Here weights decay.
+//   - Its overhead is absolute, reported as per cent. Here it is Σ(prediction − mean of
+//     the window)/Σ mean.
+//   - Its memory includes the page cache. Here it does not.
+//   - Its job name keeps the ReplicaSet's hash, so each rollout is a new job. Here the
+//     owner counts.
+//   - A night slot sets the demand of a service that lives through the day. Here the
+//     largest slot counts.
+//   - Usage counts as demand, and 98th percentiles are added up. Here waiting counts, and
+//     means and deviations are added.
+//   - Traffic is bytes a minute as bytes a second, of both proxies. Here it is a rate, by
+//     the caller's proxy.
+//   - Page faults count as memory failures. Here kills and memory pressure of at least 1 %
+//     count.
+//   - The band around the application's mean raises no service where all suffer, and lowers
+//     healthy ones.
+//   - Calls have no cycle, so applications are single services. Here a label or calls make
+//     an application.
+//   - It looks at one job per iteration. Here all are looked at every 10 minutes.
+//   - It writes cores with a comma as millicores. Here exports use a point; both forms are
+//     read.
 //
 // The package is pure: time is an argument, inputs are never modified, and it
 // imports the standard library alone. Errors are a [*field.Error]; the state is then

@@ -19,7 +19,7 @@ import (
 // It grows as its values spread, and then allocates nothing. A Histogram is for
 // one goroutine at a time.
 type histogram struct {
-	scale     *scaling
+	scale     Scale
 	halfLife  int64     // ns
 	reference int64     // half-lives from 1970 to the newest sample
 	low       int       // bucket of weights[0]
@@ -45,7 +45,7 @@ func newHistogram(s Scale, halfLife time.Duration) (*histogram, error) {
 	if halfLife < time.Millisecond {
 		return nil, refuse("halfLife", halfLife, "at least 1ms")
 	}
-	return &histogram{scale: scalingOf(s), halfLife: int64(halfLife)}, nil
+	return &histogram{scale: s, halfLife: int64(halfLife)}, nil
 }
 
 // Add adds a sample. The value must be finite and not negative, the weight above 0
@@ -64,22 +64,13 @@ func (h *histogram) Add(at time.Time, value, weight float64) error {
 	if weight == 0 {
 		return nil // a thousand half-lives old
 	}
-	*h.slot(h.bucket(value)) += weight
+	*h.slot(h.scale.Bucket(value)) += weight
 	h.total += weight
 	return nil
 }
 
 // maxWeight keeps sums far from overflow.
 const maxWeight = 1 << 40
-
-// bucket is Scale.Bucket with one logarithm kept.
-func (h *histogram) bucket(v float64) int {
-	if !(v >= h.scale.First) {
-		return 0
-	}
-	i := math.Log(v*(h.scale.Ratio-1)/h.scale.First+1) * h.scale.base
-	return int(min(i, float64(h.scale.Buckets-1)))
-}
 
 // factor is the weight at the reference of what weighs 1 at a time, after the
 // reference was moved on to that time.
@@ -183,8 +174,8 @@ func (h *histogram) Merge(o *histogram) error {
 	if o == nil {
 		return refuse("histogram", o, "given")
 	}
-	if o.scale.Scale != h.scale.Scale {
-		return refuse("Scale", o.scale.Scale, "the same")
+	if o.scale != h.scale {
+		return refuse("Scale", o.scale, "the same")
 	}
 	if o.halfLife != h.halfLife {
 		return refuse("HalfLife", time.Duration(o.halfLife), "the same")
@@ -231,7 +222,7 @@ func (h *histogram) State() histogramState {
 	for to > from && h.weights[to-1] == 0 {
 		to--
 	}
-	s := histogramState{Scale: h.scale.Scale, HalfLife: time.Duration(h.halfLife)}
+	s := histogramState{Scale: h.scale, HalfLife: time.Duration(h.halfLife)}
 	if from < to {
 		s.Reference, s.Low = h.reference, h.low+from
 		s.Weights = append(s.Weights, h.weights[from:to]...)
@@ -319,23 +310,3 @@ func (s Scale) Upper(i int) float64 {
 // within is a value that falls into bucket i and is as large as any, except for
 // rounding.
 func (s Scale) within(i int) float64 { return s.Upper(min(i, s.Buckets-2)) * (1 - 1e-9) }
-
-// scaling is a scale with what is made of it once.
-type scaling struct {
-	Scale
-	base float64 // 1/log(Ratio)
-}
-
-// known are the scales of most histograms, of which there are many.
-var known = [...]*scaling{newScaling(CPU), newScaling(Memory), newScaling(lifetimes)}
-
-func newScaling(s Scale) *scaling { return &scaling{s, 1 / math.Log(s.Ratio)} }
-
-func scalingOf(s Scale) *scaling {
-	for _, k := range known {
-		if k.Scale == s {
-			return k
-		}
-	}
-	return newScaling(s)
-}

@@ -90,14 +90,14 @@ func NewHistory(c HistoryConfig) (*History, error) {
 
 // newHistory is of a configuration that was validated and has no defaults left.
 func newHistory(c HistoryConfig) History {
-	return History{config: unique.Make(c), slots: make([]*samplesOf, c.Slots), recent: peaks{span: int64(recentSpan), spans: recentSpans}}
+	return History{config: unique.Make(c), slots: make([]*samplesOf, c.Slots), recent: peaksOf(recentSpan, recentSpans)}
 }
 
 func (h *History) newSamples() *samplesOf {
 	c := h.config.Value()
 	return &samplesOf{
-		histogram: histogram{scale: scalingOf(c.Scale), halfLife: int64(c.HalfLife)},
-		peaks:     peaks{span: int64(peakHalfLife / 2), spans: peakSpans},
+		histogram: histogram{scale: c.Scale, halfLife: int64(c.HalfLife)},
+		peaks:     peaksOf(peakHalfLife/2, peakSpans),
 	}
 }
 
@@ -116,7 +116,7 @@ func (h *History) Add(at time.Time, value, weight float64) error {
 }
 
 func (s *samplesOf) none() bool {
-	return s.histogram.total == 0 && s.peaks.largest == nil && s.peaks.newest == 0 && s.days == 0 && s.lastDay == 0
+	return s.histogram.total == 0 && s.peaks.newest == 0 && s.days == 0 && s.lastDay == 0
 }
 
 func (s *samplesOf) add(at time.Time, today int64, value, weight float64) error {
@@ -257,11 +257,8 @@ func (h *History) of(at time.Time, r Rule) *samplesOf {
 // at a time.
 type peaks struct {
 	span   int64 // ns
-	spans  int
 	newest int64 // number of the newest span that holds a sample
-	// largest[n mod len] is the largest sample of span n, −1 without any. It grows with
-	// the spans between the oldest sample and the newest, for most workloads are young:
-	// where it is shorter than the spans kept, the older ones hold no sample.
+	// largest[n mod len] is the largest sample of span n, −1 without any.
 	largest []float64
 }
 
@@ -273,13 +270,13 @@ func newPeaks(span time.Duration, spans int) (*peaks, error) {
 	if spans < 1 || spans > maxBuckets {
 		return nil, refuse("spans", spans, "from 1 to 1024")
 	}
-	return &peaks{span: int64(span), spans: spans}, nil
+	p := peaksOf(span, spans)
+	return &p, nil
 }
 
-func (p *peaks) clear() {
-	for i := range p.largest {
-		p.largest[i] = -1
-	}
+// peaksOf is newPeaks of what is valid.
+func peaksOf(span time.Duration, spans int) peaks {
+	return peaks{span: int64(span), largest: slices.Repeat([]float64{-1}, spans)}
 }
 
 // Add adds a sample, which must be finite and not negative. One older than the
@@ -296,43 +293,14 @@ func (p *peaks) Add(at time.Time, value float64) error {
 }
 
 func (p *peaks) add(n int64, value float64) {
-	p.advance(n)
-	if n < p.first() {
-		return
+	spans := int64(len(p.largest))
+	for p.newest = max(p.newest, n-spans); p.newest < n; { // spans that leave are forgotten
+		p.newest++
+		p.largest[p.newest%spans] = -1
 	}
-	for p.largest == nil || n <= p.newest-int64(len(p.largest)) {
-		p.grow()
+	if n >= p.first() {
+		p.largest[n%spans] = max(p.largest[n%spans], value)
 	}
-	i := n % int64(len(p.largest))
-	p.largest[i] = max(p.largest[i], value)
-}
-
-// advance forgets the spans that leave when n comes.
-func (p *peaks) advance(n int64) {
-	if n-p.newest >= int64(p.spans) {
-		p.clear()
-		p.newest = n
-	}
-	for p.newest < n {
-		size := int64(len(p.largest))
-		if size > 0 && size < int64(p.spans) && p.of(p.newest+1-size) >= 0 {
-			p.grow() // else a sample would be lost that is young enough
-			continue
-		}
-		if p.newest++; size > 0 {
-			p.largest[p.newest%size] = -1
-		}
-	}
-}
-
-// grow makes room for twice the spans.
-func (p *peaks) grow() {
-	size := int64(min(max(1, 2*len(p.largest)), p.spans))
-	wider := make([]float64, size)
-	for n := p.newest; n > p.newest-size; n-- {
-		wider[(n+size)%size] = p.of(n)
-	}
-	p.largest = wider
 }
 
 // Max is the largest sample of the span of a time and the spans before it that are
@@ -341,7 +309,7 @@ func (p *peaks) Max(at time.Time) float64 {
 	if checkTime(at) != nil {
 		return 0
 	}
-	return p.max(max(at.UnixNano()/p.span, p.newest) - int64(p.spans) + 1)
+	return p.max(max(at.UnixNano()/p.span, p.newest) - int64(len(p.largest)) + 1)
 }
 
 // maxSince is the largest sample of the spans that lie within the last time whole.
@@ -361,7 +329,7 @@ func (p *peaks) max(from int64) (largest float64) {
 }
 
 // first is the oldest span that is kept.
-func (p *peaks) first() int64 { return max(p.newest-int64(p.spans)+1, 0) }
+func (p *peaks) first() int64 { return max(p.newest-int64(len(p.largest))+1, 0) }
 
 // of is the largest sample of a span up to the newest, −1 without any.
 func (p *peaks) of(n int64) float64 {
@@ -398,7 +366,7 @@ func (p *peaks) Merge(o *peaks) error {
 	if o == nil {
 		return refuse("peaks", o, "given")
 	}
-	if o.span != p.span || o.spans != p.spans {
+	if o.span != p.span || len(o.largest) != len(p.largest) {
 		return refuse("span", time.Duration(o.span), "the same, and as many")
 	}
 	for n := o.first(); n <= o.newest; n++ {
@@ -425,10 +393,10 @@ type peaksState struct {
 
 // State returns a copy of the state.
 func (p *peaks) State() peaksState {
-	s := peaksState{Span: time.Duration(p.span), Newest: p.newest, Largest: make([]float64, p.spans)}
+	s := peaksState{Span: time.Duration(p.span), Newest: p.newest, Largest: make([]float64, len(p.largest))}
 	for i := range s.Largest {
 		s.Largest[i] = -1
-		if n := p.newest - int64(p.spans-1-i); n >= 0 {
+		if n := p.newest - int64(len(p.largest)-1-i); n >= 0 {
 			s.Largest[i] = p.of(n)
 		}
 	}
@@ -449,7 +417,7 @@ func (s peaksState) Peaks() (*peaks, error) {
 	}
 	p.newest = s.Newest
 	for i, v := range s.Largest {
-		if n := s.Newest - int64(p.spans-1-i); n >= 0 && v >= 0 {
+		if n := s.Newest - int64(len(p.largest)-1-i); n >= 0 && v >= 0 {
 			p.add(n, v)
 		}
 	}

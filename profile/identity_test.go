@@ -64,13 +64,6 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// agent returns one of Jenkins'.
-func agent(of func(kind, owner, name string, l map[string]string) profile.Meta, name, label, run string) profile.Meta {
-	m := of("", "", name, map[string]string{"jenkins": "slave", "jenkins/label": label})
-	m.Annotations = map[string]string{"runUrl": run}
-	return m
-}
-
 // Each line has pods of two runs or revisions of the same thing; other things have other
 // identities.
 func TestRunsAndRevisionsAreOneWorkload(t *testing.T) {
@@ -220,10 +213,6 @@ func TestRunsAndRevisionsAreOneWorkload(t *testing.T) {
 			of("Job", "pi-2bcd9-launcher", "", labels{"training.kubeflow.org/job-name": "pi-2bcd9", "training.kubeflow.org/job-role": "launcher"}),
 			of("MPIJob", "pi-2bcd9", "", labels{"training.kubeflow.org/job-name": "pi-2bcd9", "training.kubeflow.org/job-role": "worker"}), "MPIJob/pi.launcher",
 		},
-		"analysis of a rollout": {
-			of("Job", "0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b.smoke-test.1", "", nil), of("Job", "aa8f6f8e-2c1d-4c0a-9f55-0d6d3e1f2a3b.smoke-test.12", "", nil),
-			of("Job", "0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b.load.1", "", nil), "AnalysisRun/smoke-test",
-		},
 		"tekton, a pipeline within its run": {
 			of("TaskRun", "ci-x2x4z-compile", "", labels{"tekton.dev/pipeline": "ci-x2x4z", "tekton.dev/pipelineRun": "ci-x2x4z", "tekton.dev/pipelineTask": "compile"}),
 			of("TaskRun", "ci-bcdfg-compile", "", labels{"tekton.dev/pipeline": "ci-bcdfg", "tekton.dev/pipelineRun": "ci-bcdfg", "tekton.dev/pipelineTask": "compile"}),
@@ -233,28 +222,6 @@ func TestRunsAndRevisionsAreOneWorkload(t *testing.T) {
 			of("TaskRun", "build-https-r7kqz-compile", "", labels{"tekton.dev/pipeline": "build-https", "tekton.dev/pipelineRun": "build-https-r7kqz", "tekton.dev/pipelineTask": "compile"}),
 			of("TaskRun", "build-https-2bcd9-compile", "", labels{"tekton.dev/pipeline": "build-https", "tekton.dev/pipelineRun": "build-https-2bcd9", "tekton.dev/pipelineTask": "compile"}),
 			of("TaskRun", "build-pgsql-2bcd9-compile", "", labels{"tekton.dev/pipeline": "build-pgsql", "tekton.dev/pipelineRun": "build-pgsql-2bcd9", "tekton.dev/pipelineTask": "compile"}), "Pipeline/build-https.compile",
-		},
-		"tekton's affinity assistant": {
-			of("StatefulSet", "affinity-assistant-1a2b3c4d5e", "", labels{"tekton.dev/pipeline": "ci", "tekton.dev/pipelineRun": "ci-x2x4z", "app.kubernetes.io/component": "affinity-assistant"}),
-			of("StatefulSet", "affinity-assistant-5e4d3c2b1a", "", labels{"tekton.dev/pipelineRun": "ci-bcdfg", "app.kubernetes.io/component": "affinity-assistant"}),
-			of("StatefulSet", "affinity-assistant-1a2b3c4d5e", "", nil), "Pipeline/ci.affinity-assistant",
-		},
-		"jenkins pipeline": {
-			agent(of, "team-web-12-bcdfg-x2x4z-2bcd9", "team_web_12-bcdfg", "job/team/job/web/12/"), agent(of, "team-web-7-h2h4h-x2x4z-2bcd9", "team_web_7-h2h4h", "job/team/job/web/7/"),
-			agent(of, "team-api-12-bcdfg-x2x4z-2bcd9", "team_api_12-bcdfg", "job/team/job/api/12/"), "Jenkins/team.web",
-		},
-		"jenkins pipeline, a template with a name": {
-			agent(of, "maven-x2x4z", "maven", "job/Final%20Project/job/feature%252Fx/12/"), agent(of, "maven-2bcd9", "maven", "job/Final%20Project/job/feature%252Fx/13/"),
-			agent(of, "node-2bcd9", "node", "job/Final%20Project/job/feature%252Fx/13/"), "Jenkins/Final-Project.feature-x.maven",
-		},
-		"jenkins template": {
-			agent(of, "default-hdjp8", "jenkins-agent", ""), agent(of, "default-2bcd9", "jenkins-agent", ""),
-			of("", "", "default-2bcd9", nil), "Jenkins/jenkins-agent",
-		},
-		"openshift deployer": {
-			of("", "", "front-3-deploy", labels{"openshift.io/deployer-pod-for.name": "front-3"}),
-			of("ReplicationController", "front-4", "front-4-deploy", labels{"openshift.io/deployer-pod-for.name": "front-4"}),
-			of("ReplicationController", "front-4", "", labels{"openshift.io/deployment-config.name": "front"}), "DeploymentConfig/front.deploy",
 		},
 		"kestra": {
 			of("", "", "company-etl-load-6bdf", labels{"kestra.io/namespace": "company.team", "kestra.io/flow-id": "etl", "kestra.io/task-id": "load", "kestra.io/execution-id": "6bdf"}),

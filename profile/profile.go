@@ -42,7 +42,7 @@ func New(c Config) (*Profile, error) {
 		return nil, err
 	}
 	p := &Profile{config: c.withDefaults(), dirty: true}
-	p.lives = histogram{scale: scalingOf(lifetimes), halfLife: int64(p.config.podHalfLife)}
+	p.lives = histogram{scale: lifetimes, halfLife: int64(p.config.podHalfLife)}
 	p.day = newScope(p, -1)
 	p.slots = make([]*scope, p.config.Slots)
 	return p, nil

@@ -293,8 +293,8 @@ const killSpan = 48 * time.Hour
 func newContainer(name string, c *Config) *container {
 	made := &container{
 		name:  strings.Clone(name),
-		peaks: histogram{scale: scalingOf(Memory), halfLife: int64(c.podHalfLife)},
-		kills: peaks{span: int64(killSpan), spans: peakHalfLives + 1},
+		peaks: histogram{scale: Memory, halfLife: int64(c.podHalfLife)},
+		kills: peaksOf(killSpan, peakHalfLives+1),
 	}
 	for r := range made.histories {
 		made.histories[r] = newHistory(c.history(r).withDefaults())

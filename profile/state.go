@@ -201,7 +201,7 @@ func (e *encoder) histogram(h *histogram) {
 
 // histogram takes what an empty one holds.
 func (d *decoder) histogram(dst *histogram) {
-	state := histogramState{Scale: dst.scale.Scale, HalfLife: time.Duration(dst.halfLife)}
+	state := histogramState{Scale: dst.scale, HalfLife: time.Duration(dst.halfLife)}
 	n := d.count("histogram", state.Scale.Buckets, 2)
 	if n > 0 {
 		state.Reference = d.int()
@@ -230,7 +230,7 @@ func (e *encoder) peaks(p *peaks) {
 
 // peaks takes what an empty one holds.
 func (d *decoder) peaks(dst *peaks, most float64) {
-	s := peaksState{Span: time.Duration(dst.span), Newest: d.int(), Largest: make([]float64, dst.spans)}
+	s := peaksState{Span: time.Duration(dst.span), Newest: d.int(), Largest: make([]float64, len(dst.largest))}
 	for i := range s.Largest {
 		s.Largest[i] = d.peak(most)
 	}

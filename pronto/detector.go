@@ -1,10 +1,6 @@
 package pronto
 
-import (
-	"math"
-
-	"github.com/spazio-scheduler/spazio/field"
-)
+import "math"
 
 // Defaults and bounds of a DetectorConfig.
 const (
@@ -77,17 +73,7 @@ type Detector struct {
 	threshold, influence float64
 }
 
-// NewDetector returns a detector that has seen nothing. The error is that of
-// [DetectorConfig.Validate].
-func NewDetector(c DetectorConfig) (*Detector, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	d := newDetector(c)
-	return &d, nil
-}
-
-// newDetector is NewDetector of a valid configuration.
+// newDetector returns a detector that has seen nothing, of a valid configuration.
 func newDetector(c DetectorConfig) Detector {
 	d := Detector{window: newWindow(c.lag()), threshold: c.Threshold, influence: defaultInfluence}
 	if d.threshold == 0 {
@@ -99,17 +85,8 @@ func newDetector(c DetectorConfig) Detector {
 	return d
 }
 
-// Step takes the next value and returns 1 if it is a peak above the window before
-// it, −1 if it is one below, and 0 otherwise. A value that is not finite or beyond
-// MaxMagnitude is a *field.Error and changes nothing.
-func (d *Detector) Step(v float64) (flag int8, err error) {
-	if err := sampleError(v); err != nil {
-		return 0, &field.Error{Package: "pronto", Field: "v", Value: v, Err: err}
-	}
-	return d.step(v), nil
-}
-
-// step is Step of a valid value.
+// step takes the next value, which is valid, and returns 1 if it is a peak above the window before
+// it, −1 if it is one below, and 0 otherwise.
 func (d *Detector) step(v float64) (flag int8) {
 	if d.full {
 		m := d.moments()
@@ -123,12 +100,4 @@ func (d *Detector) step(v float64) (flag int8) {
 	}
 	d.push(v)
 	return flag
-}
-
-// Window returns how many values the window holds, at most Lag, their mean and
-// their standard deviation, divided by their number. Flagged values are in it as
-// their influence left them.
-func (d *Detector) Window() (n int, mean, deviation float64) {
-	m := d.moments()
-	return d.len(), m.mean, m.deviation()
 }

@@ -53,7 +53,7 @@
 //
 // # Conventions
 //
-// [Detector] may be used alone. Time is an argument; nothing here reads a clock.
+// Time is an argument; nothing here reads a clock.
 // Inputs are never modified and never retained. Invalid input yields a
 // [*field.Error] and changes nothing; nothing panics. A function whose name ends in
 // To writes to its first argument and does not allocate once that has grown.

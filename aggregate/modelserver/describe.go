@@ -23,18 +23,13 @@ type Status struct {
 
 // Description is a global model and what it is made of.
 type Description struct {
-	Schema  string `json:"schema"`
-	Version uint64 `json:"version"`
-	Nodes   int    `json:"nodes"`
-	// Clipped nodes lost weight because they are far from the median model.
-	Clipped int     `json:"clipped"`
-	Mass    float64 `json:"mass"`
-	// SwayDegrees bounds what nodes with a hundredth of the weight can have
-	// turned the direction by; 90 promises nothing.
-	SwayDegrees float64     `json:"swayDegrees"`
-	Ages        ageSummary  `json:"ageSeconds"`
-	Channels    []channel   `json:"channels"`
-	Components  []component `json:"components"`
+	Schema     string      `json:"schema"`
+	Version    uint64      `json:"version"`
+	Nodes      int         `json:"nodes"`
+	Mass       float64     `json:"mass"`
+	Ages       ageSummary  `json:"ageSeconds"`
+	Channels   []channel   `json:"channels"`
+	Components []component `json:"components"`
 }
 
 // ageSummary is that of the ages of the nodes' newest pushes, when the model was
@@ -99,14 +94,10 @@ func (s *Server) Describe(schema string) Status {
 	return status
 }
 
-// swayShare is the share of the weight that Description.SwayDegrees is stated for.
-const swayShare = .01
-
 func describe(g aggregate.Global, version uint64) Description {
 	d := Description{
-		Schema: g.Schema, Version: version, Nodes: g.Nodes, Clipped: g.Clipped, Mass: g.Model.Mass(),
-		SwayDegrees: g.Sway(swayShare) * 180 / math.Pi,
-		Ages:        ageSummary{g.Ages.Min.Seconds(), g.Ages.Median.Seconds(), g.Ages.Max.Seconds()},
+		Schema: g.Schema, Version: version, Nodes: g.Nodes, Mass: g.Model.Mass(),
+		Ages: ageSummary{g.Ages.Min.Seconds(), g.Ages.Median.Seconds(), g.Ages.Max.Seconds()},
 	}
 	direction, mean := g.Model.DirectionTo(nil), g.Model.MeanTo(nil)
 	for i, name := range channelNames(g.Schema, g.Model.Dim()) {
@@ -177,16 +168,8 @@ func (d Description) Text() string {
 	if d.Nodes != 1 {
 		nodes = strconv.Itoa(d.Nodes) + " nodes"
 	}
-	return fmt.Sprintf("schema %s, version %d\n%s, %d clipped, mass %.1f; ages %.1f s to %.1f s, median %.1f s",
-		d.Schema, d.Version, nodes, d.Clipped, d.Mass, d.Ages.Min, d.Ages.Max, d.Ages.Median)
-}
-
-// SwayText explains SwayDegrees in a line.
-func (d Description) SwayText() string {
-	if d.SwayDegrees >= 90 {
-		return "No bound on how far nodes with a hundredth of the weight can have turned the direction."
-	}
-	return fmt.Sprintf("Nodes with a hundredth of the weight can have turned the direction by at most %.2f degrees.", d.SwayDegrees)
+	return fmt.Sprintf("schema %s, version %d\n%s, mass %.1f; ages %.1f s to %.1f s, median %.1f s",
+		d.Schema, d.Version, nodes, d.Mass, d.Ages.Min, d.Ages.Max, d.Ages.Median)
 }
 
 // ChannelTable shows the direction and the costs by channel.

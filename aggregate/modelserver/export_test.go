@@ -1,6 +1,9 @@
 package modelserver
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Exports for tests outside the package.
 
@@ -36,8 +39,20 @@ var (
 	LoadSnapshot = loadSnapshot
 )
 
-// Stats returns the counts.
-func (p *Peers) Stats() peerStats { return p.counts() }
+// Lag returns the time since the last exchange with the peer for which it is longest.
+func (p *Peers) Lag() time.Duration { return p.lag() }
+
+// Others counts the other replicas' addresses, this one's own left out.
+func (p *Peers) Others() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, peer := range p.peers {
+		if !peer.self {
+			n++
+		}
+	}
+	return n
+}
 
 // Replica returns the id by which other replicas know this one.
 func (s *Server) Replica() uint64 { return s.config.replica }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -93,22 +94,9 @@ type Peers struct {
 	mu    sync.Mutex // one round at a time
 	peers map[string]*peer
 
-	stats struct {
-		sync.Mutex
-		peerStats
-	}
-}
-
-// peerStats is what Peers has done so far, and where it stands.
-type peerStats struct {
-	// Rounds were made; Exchanges with one peer were completed or Failed.
-	Rounds, Exchanges, Failed uint64
-	// Peers are the other replicas' addresses, this one's own left out.
-	Peers int
-	// Lag is the time since the last completed exchange with the peer for which
-	// it is longest, as of the last round; since the first attempt where there
-	// was none.
-	Lag time.Duration
+	// longest is the time since the last completed exchange with the peer for which it is
+	// longest, as of the last round; since the first attempt where there was none.
+	longest atomic.Int64
 }
 
 // peer is one address and how far its changes have been read.
@@ -130,11 +118,7 @@ func NewPeers(s *Server, c PeersConfig) (*Peers, error) {
 	return &Peers{server: s, config: c.withDefaults(), peers: map[string]*peer{}}, nil
 }
 
-func (p *Peers) counts() peerStats {
-	p.stats.Lock()
-	defer p.stats.Unlock()
-	return p.stats.peerStats
-}
+func (p *Peers) lag() time.Duration { return time.Duration(p.longest.Load()) }
 
 // Run makes a round now and at every interval until ctx ends, and then returns
 // nil. After the first it releases the server (Config.Hold), whichever peers answered.
@@ -179,30 +163,18 @@ func (p *Peers) Round(ctx context.Context) error {
 		}
 	}
 	exchanging.Wait()
-	p.note(errs)
+	p.note()
 	return errors.Join(errs...)
 }
 
-func (p *Peers) note(errs []error) {
-	now := p.server.config.Now()
-	p.stats.Lock()
-	defer p.stats.Unlock()
-	p.stats.Rounds++
-	p.stats.Peers, p.stats.Lag = 0, 0
+func (p *Peers) note() {
+	now, longest := p.server.config.Now(), time.Duration(0)
 	for _, peer := range p.peers {
 		if !peer.self {
-			p.stats.Peers++
-			p.stats.Lag = max(p.stats.Lag, now.Sub(peer.last))
+			longest = max(longest, now.Sub(peer.last))
 		}
 	}
-	failed := 0
-	for _, err := range errs {
-		if err != nil {
-			failed++
-		}
-	}
-	p.stats.Failed += uint64(failed)
-	p.stats.Exchanges += uint64(p.stats.Peers - failed)
+	p.longest.Store(int64(longest))
 }
 
 // resolve adds new addresses and drops those that are gone. A name that can't
@@ -388,15 +360,9 @@ func (s *Server) mergeEntries(entries []aggregate.Entry, from uint64) {
 	defer s.mu.Unlock()
 	at := s.config.Now()
 	for _, e := range entries {
-		merged, err := s.aggregate.Merge(at, e, from)
-		switch {
-		case err != nil:
-			s.count(&s.counts.Unfit)
-		case merged:
-			s.count(&s.counts.Taken)
+		// What the aggregate has no room for, or does not merge, is left out.
+		if merged, err := s.aggregate.Merge(at, e, from); err == nil && merged {
 			s.changed = true
-		default:
-			s.count(&s.counts.Known)
 		}
 	}
 }

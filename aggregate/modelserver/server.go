@@ -100,8 +100,7 @@ type Server struct {
 	alive     atomic.Pointer[time.Time] // when it was made or last published
 
 	countsMu sync.Mutex
-	counts   Stats // without Refused and what was published last
-	refused  [len(causes)]uint64
+	counts   Stats // without what was published last
 
 	// mu guards what merging works on. A push never takes it.
 	mu        sync.Mutex
@@ -143,7 +142,7 @@ func (s *Server) Push(ctx context.Context, request *spaziov1.PushRequest) (*spaz
 		return nil, err
 	}
 	if err := api.CheckLocal(local); err != nil {
-		s.count(&s.refused[causeOf(err)])
+		s.count(&s.counts.Refused)
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	outcome := s.pushQueue.put(s.config.Now(), caller, local)

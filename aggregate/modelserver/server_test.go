@@ -166,9 +166,6 @@ func TestVersionGrowsWithANewerModel(t *testing.T) {
 		if v := published(t, other).Version; v != sequence+1 {
 			t.Errorf("push %d: got version %d at the other replica", sequence, v)
 		}
-		if s := peers.Stats(); s.Rounds != sequence+1 {
-			t.Errorf("push %d: %d rounds", sequence, s.Rounds)
-		}
 	}
 }
 
@@ -240,10 +237,6 @@ func TestMalformed(t *testing.T) {
 	if stats := s.Stats(); stats.Version != 1 || stats.Pushes != 1 || stats.Refused != 10 {
 		t.Errorf("got stats %+v", stats)
 	}
-	want := map[string]uint64{"missing": 3, "length": 1, "range": 4, "not_finite": 2, "text": 0, "order": 0, "orthonormal": 0, "other": 0}
-	if diff := cmp.Diff(want, s.Refusals()); diff != "" {
-		t.Errorf("refusals (-want +got):\n%s", diff)
-	}
 }
 
 func TestDescribe(t *testing.T) {
@@ -279,7 +272,7 @@ func TestDescribe(t *testing.T) {
 		t.Fatalf("one schema: got %v", got)
 	}
 	m := got[0]
-	if m.Nodes != 2 || m.Clipped != 0 || m.Version == 0 || m.Ages != (modelserver.AgeSummary{Median: 2, Max: 4}) || !(m.SwayDegrees > 0 && m.SwayDegrees <= 90) {
+	if m.Nodes != 2 || m.Version == 0 || m.Ages != (modelserver.AgeSummary{Median: 2, Max: 4}) {
 		t.Errorf("got model %+v", m)
 	}
 	if c := m.Channels; len(c) != 2 || c[0].Name != "cpu" || c[0].Direction != 1 || c[0].Cost == nil || c[0].Cost.Value != .5 || c[1].Direction != 0 || c[1].Cost != nil {

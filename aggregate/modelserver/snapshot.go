@@ -13,7 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -228,9 +228,9 @@ func (s *Server) Restore(snapshot Snapshot) (int, error) {
 
 // saveSnapshot writes a snapshot to a file so that a crash at any moment leaves
 // the file as it was or complete: a new file beside it is written, synced and
-// renamed, and the directory synced. It returns the file's size. One process
-// saves to a path at a time.
-func saveSnapshot(path string, s Snapshot) (size int64, err error) {
+// renamed, and the directory synced. One process saves to a path at
+// a time.
+func saveSnapshot(path string, s Snapshot) (err error) {
 	// The name is fixed, so that what a crash leaves behind is overwritten.
 	next := path + ".next"
 	defer func() {
@@ -238,13 +238,13 @@ func saveSnapshot(path string, s Snapshot) (size int64, err error) {
 			err = fmt.Errorf("modelserver: save snapshot: %w", errors.Join(err, remove(next)))
 		}
 	}()
-	if size, err = write(next, s); err != nil {
-		return 0, err
+	if err = write(next, s); err != nil {
+		return err
 	}
 	if err = os.Rename(next, path); err != nil {
-		return 0, err
+		return err
 	}
-	return size, syncDirectory(filepath.Dir(path))
+	return syncDirectory(filepath.Dir(path))
 }
 
 func remove(path string) error {
@@ -254,23 +254,16 @@ func remove(path string) error {
 	return nil
 }
 
-func write(path string, s Snapshot) (size int64, err error) {
+func write(path string, s Snapshot) (err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if err := WriteSnapshot(file, s); err != nil {
-		return 0, err
+		return err
 	}
-	if err := file.Sync(); err != nil {
-		return 0, err
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
+	return file.Sync()
 }
 
 func syncDirectory(path string) (err error) {
@@ -318,22 +311,12 @@ func (c KeeperConfig) Validate() error {
 }
 
 // Keeper keeps a server's state in a file across restarts. Restore, Run and Save
-// are called one after the other, Stats is safe for concurrent use with them.
+// are called one after the other, Age is safe for concurrent use with them.
 type Keeper struct {
 	config KeeperConfig
 	server *Server
 
-	mu    sync.Mutex
-	stats keeperStats
-	last  time.Time
-}
-
-// keeperStats counts snapshots by how saving them ended.
-type keeperStats struct {
-	Saved, Failed uint64
-	// Size is that of the last in bytes, Age the time since it, or since NewKeeper.
-	Size int64
-	Age  time.Duration
+	saved atomic.Pointer[time.Time] // the last snapshot, or when the Keeper was made
 }
 
 // NewKeeper returns a Keeper of the server's state.
@@ -345,7 +328,9 @@ func NewKeeper(s *Server, c KeeperConfig) (*Keeper, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Keeper{config: c, server: s, last: time.Now()}, nil
+	k := &Keeper{config: c, server: s}
+	k.note()
+	return k, nil
 }
 
 // Restore takes in the file, if there is one, before the server runs. What can't be
@@ -383,25 +368,19 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// Save saves a snapshot; one that fails is counted and logged.
+// Save saves a snapshot; one that fails is logged.
 func (k *Keeper) Save() {
-	size, err := saveSnapshot(k.config.Path, k.server.Snapshot())
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err != nil {
-		k.stats.Failed++
+	if err := saveSnapshot(k.config.Path, k.server.Snapshot()); err != nil {
 		k.config.Logger.Error("the snapshot was not saved", "path", k.config.Path, "error", err)
 		return
 	}
-	k.stats.Saved++
-	k.stats.Size, k.last = size, time.Now()
+	k.note()
 }
 
-// Stats returns what became of the snapshots so far.
-func (k *Keeper) Stats() keeperStats {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	stats := k.stats
-	stats.Age = time.Since(k.last)
-	return stats
+func (k *Keeper) note() {
+	now := time.Now()
+	k.saved.Store(&now)
 }
+
+// Age returns the time since the last snapshot was saved, or since NewKeeper.
+func (k *Keeper) Age() time.Duration { return time.Since(*k.saved.Load()) }

@@ -10,7 +10,7 @@ import (
 
 func TestDescriptionForPeople(t *testing.T) {
 	d := modelserver.Description{
-		Schema: "cpu,memory", Version: 3, Nodes: 2, Clipped: 1, Mass: 4, SwayDegrees: 9.006,
+		Schema: "cpu,memory", Version: 3, Nodes: 2, Mass: 4,
 		Ages: modelserver.AgeSummary{Min: .1, Median: 2, Max: 30},
 		Channels: []modelserver.Channel{
 			{Name: "cpu", Direction: 1, Cost: &modelserver.ChannelCost{Value: .5, SD: .0891}}, {Name: "memory"},
@@ -21,7 +21,7 @@ func TestDescriptionForPeople(t *testing.T) {
 		},
 	}
 	for what, test := range map[string]struct{ got, want any }{
-		"text": {d.Text(), "schema cpu,memory, version 3\n2 nodes, 1 clipped, mass 4.0; ages 0.1 s to 30.0 s, median 2.0 s"},
+		"text": {d.Text(), "schema cpu,memory, version 3\n2 nodes, mass 4.0; ages 0.1 s to 30.0 s, median 2.0 s"},
 		"channels": {d.ChannelTable(), modelserver.Table{
 			Header: []string{"CHANNEL", "DIRECTION", "COST OF A POD", "SD"}, Right: []bool{false, true, true, true},
 			Rows: [][]string{{"cpu", "1.0000", "0.5", "0.089"}, {"memory", "0.0000", "unknown", "-"}},
@@ -30,9 +30,7 @@ func TestDescriptionForPeople(t *testing.T) {
 			Header: []string{"COMPONENT", "SIGMA", "RMS", "ENERGY", "SHARE", "DIRECTION"}, Right: []bool{false, true, true, true, true},
 			Rows: [][]string{{"1", "1.414", "0.4472", "2", "80.0 %", "+1.000 +0.000"}, {"2", "0.7071", "0.2236", "0.5", "20.0 %", "+0.000 -1.000"}},
 		}},
-		"sway":     {d.SwayText(), "Nodes with a hundredth of the weight can have turned the direction by at most 9.01 degrees."},
-		"one node": {modelserver.Description{Nodes: 1}.Text(), "schema , version 0\n1 node, 0 clipped, mass 0.0; ages 0.0 s to 0.0 s, median 0.0 s"},
-		"no bound": {modelserver.Description{SwayDegrees: 90}.SwayText(), "No bound on how far nodes with a hundredth of the weight can have turned the direction."},
+		"one node": {modelserver.Description{Nodes: 1}.Text(), "schema , version 0\n1 node, mass 0.0; ages 0.0 s to 0.0 s, median 0.0 s"},
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)

@@ -31,10 +31,9 @@ type Config struct {
 // Sharing publishes guests' energy each share.Period. Its methods are safe for concurrent use,
 // but Run is called once.
 type Sharing struct {
-	source  source.Source
-	finder  any // that may count what it refuses
-	logger  *slog.Logger
-	metrics *metrics
+	source source.Source
+	finder any // that may count what it refuses
+	logger *slog.Logger
 
 	mu        sync.Mutex // guards the rest
 	host      *share.Host
@@ -73,9 +72,8 @@ func New(c Config) (*Sharing, error) {
 		return nil, err
 	}
 	s := &Sharing{source: c.Host.Source, finder: c.Host.Guests, logger: c.Logger, host: host, round: round{Guests: []guestRound{}}}
-	s.metrics = newMetrics(s)
 	if c.Registerer != nil {
-		if err := c.Registerer.Register(s.metrics); err != nil {
+		if err := c.Registerer.Register(metrics{s}); err != nil {
 			return nil, errors.Join(err, host.Close())
 		}
 	}
@@ -104,7 +102,6 @@ func (s *Sharing) Run(ctx context.Context) error {
 		}
 		s.share(wall.Add(time.Since(begun)))
 		now := time.Since(begun)
-		s.metrics.lateness.Observe((now - due).Seconds())
 		due += share.Period * max((now-due+share.Period-1)/share.Period, 1) // those that are past are left out
 		timer.Reset(due - now)
 	}
@@ -202,68 +199,50 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	guestJoules   = desc("guest_joules_total", "Energy charged to each guest that has a tree.", "guest")
-	guestsRunning = desc("guests", "Guests that run.")
-	guestRefused  = desc("guest_refused_total", "What looked like a guest and was refused, each time that it was looked at, by cause.", "cause")
-	nodeJoules    = desc("node_joules_total", "Energy that a zone of a source has counted. Zones of part=\"false\" add up to the machine's energy; those of part=\"true\" are contained in others.", "source", "zone", "part")
-	unattributed  = desc("unattributed_joules_total", "Energy that no guest is charged with: without load (idle), not a guest's (system), of guests whose trees are gone (ended).", "part")
-	quality       = desc("quality", "1 for the source of energy that is read and the quality of its power.", "source", "quality")
-	refusedTotal  = desc("refused_total", "Readings of energy and CPU time that made no interval, and trees that could not be written, by cause.", "cause")
+	guestJoules  = desc("guest_joules_total", "Energy charged to each guest that has a tree.", "guest")
+	guestRefused = desc("guest_refused_total", "What looked like a guest and was refused, each time that it was looked at, by cause.", "cause")
+	nodeJoules   = desc("node_joules_total", "Energy that a zone of a source has counted. Zones of part=\"false\" add up to the machine's energy; those of part=\"true\" are contained in others.", "source", "zone", "part")
+	unattributed = desc("unattributed_joules_total", "Energy that no guest is charged with: without load (idle), not a guest's (system), of guests whose trees are gone (ended).", "part")
+	quality      = desc("quality", "1 for the source of energy that is read and the quality of its power.", "source", "quality")
+	refusedTotal = desc("refused_total", "Readings of energy and CPU time that made no interval, and trees that could not be written, by cause.", "cause")
 )
 
 // metrics collects what a Sharing has divided.
-type metrics struct {
-	sharing  *Sharing
-	lateness prometheus.Histogram
-}
-
-func newMetrics(s *Sharing) *metrics {
-	return &metrics{s, prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "spazio_energy_guest_publish_lateness_seconds",
-		Help:    "How long after it was due all guests' energy was published.",
-		Buckets: []float64{.001, .0025, .005, .01, .02, .05, .1, .25, .5, 1, 2.5},
-	})}
-}
+type metrics struct{ sharing *Sharing }
 
 // Describe implements prometheus.Collector.
-func (m *metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{guestJoules, guestsRunning, guestRefused, nodeJoules, unattributed, quality, refusedTotal} {
+func (m metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{guestJoules, guestRefused, nodeJoules, unattributed, quality, refusedTotal} {
 		to <- d
 	}
-	m.lateness.Describe(to)
 }
 
 // Collect implements prometheus.Collector. Metrics are sent after the lock is released, since
 // their receiver may be slow.
-func (m *metrics) Collect(to chan<- prometheus.Metric) {
+func (m metrics) Collect(to chan<- prometheus.Metric) {
 	for _, metric := range m.gather() {
 		to <- metric
 	}
-	m.lateness.Collect(to)
 }
 
-func (m *metrics) gather() (all []prometheus.Metric) {
+func (m metrics) gather() (all []prometheus.Metric) {
 	s := m.sharing
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	counter := func(d *prometheus.Desc, v float64, labels ...string) {
 		all = append(all, prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...))
 	}
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		all = append(all, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...))
-	}
 	totals := s.host.Totals()
 	for guest, joules := range totals.Guests {
 		counter(guestJoules, joules, guest)
 	}
-	gauge(guestsRunning, float64(len(s.host.Guests())))
 	for zone, joules := range totals.Zones {
 		counter(nodeJoules, joules, zone.Source, zone.Zone, strconv.FormatBool(zone.Part))
 	}
 	counter(unattributed, totals.Rest.Idle, "idle")
 	counter(unattributed, totals.Rest.System, "system")
 	counter(unattributed, totals.Rest.Ended, "ended")
-	gauge(quality, 1, s.source.Name(), s.source.Quality().String())
+	all = append(all, prometheus.MustNewConstMetric(quality, prometheus.GaugeValue, 1, s.source.Name(), s.source.Quality().String()))
 	for cause, n := range totals.Refused {
 		counter(refusedTotal, float64(n), cause)
 	}

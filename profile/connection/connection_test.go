@@ -114,52 +114,13 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-func TestUpdates(t *testing.T) {
-	g := graph(t, connection.Config{})
-	if of, ok := g.GetLastUpdatedJob(); ok {
-		t.Errorf("a job of an empty graph: %v", of)
-	}
-	for i, name := range []string{"b", "a", "c"} {
-		if err := g.InsertNewJob(start.Add(time.Duration(i)*time.Minute), job(name), time.Hour, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if of, _ := g.GetLastUpdatedJob(); of != job("b") {
-		t.Errorf("%v, want the one that waits longest", of)
-	}
-	observe(t, g, start.Add(time.Hour), time.Minute, flow("b", "a", 1, 1))
-	if of, _ := g.GetLastUpdatedJob(); of != job("c") {
-		t.Errorf("%v, want the one of no connection", of)
-	}
-	if at, ok := g.GetJobUpdateTime(job("a")); !ok || !at.Equal(start.Add(time.Hour)) {
-		t.Errorf("looked at %v, %v", at, ok)
-	}
-	if at, ok := g.GetJobUpdateTime(job("x")); ok {
-		t.Errorf("an unknown job was looked at %v", at)
-	}
-	// A job that is inserted again begins anew; its callers still call it.
-	observe(t, g, start.Add(time.Hour), time.Minute, flow("a", "c", 1, 1), flow("b", "a", 1, 1))
-	if err := g.InsertNewJob(start.Add(2*time.Hour), job("a"), time.Hour, []connection.Flow{flow("a", "b", 3, 4), flow("a", "b", 1, 0)}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]connection.Flow{flow("a", "b", 4, 4)}, g.GetJobConnections(job("a")), near); diff != "" {
-		t.Error(diff)
-	}
-	if got := g.GetJobConnections(job("b")); len(got) != 1 {
-		t.Errorf("b calls %v", got)
-	}
-	// A callee stays known, however long it is not reviewed itself.
+// A callee stays known, however long it is not reviewed itself.
+func TestCalleesStay(t *testing.T) {
 	called := graph(t, connection.Config{HalfLife: time.Minute})
 	observe(t, called, start, time.Minute, flow("web", "cart", 1, 1))
 	observe(t, called, start.Add(7*time.Minute), time.Minute)
 	if got := called.Jobs(); len(got) != 2 {
 		t.Errorf("known: %v", got)
-	}
-	// Of two reviewed at the same time, the first by name goes.
-	g = graph(t, connection.Config{})
-	observe(t, g, start, time.Minute, flow("z", "y", 1, 1))
-	if of, _ := g.GetLastUpdatedJob(); of != job("y") {
-		t.Errorf("%v, want the first by name", of)
 	}
 }
 
@@ -175,12 +136,6 @@ func TestBounds(t *testing.T) {
 	observe(t, g, start, time.Minute, flow("web", "a", 1, 1), flow("web", "b", 5, 5), flow("web", "c", 0, 3))
 	if diff := cmp.Diff([]connection.Flow{flow("web", "b", 5, 5), flow("web", "c", 0, 3)}, g.GetJobConnections(job("web")), near); diff != "" {
 		t.Error(diff)
-	}
-	if err := g.InsertNewJob(start, job("web"), time.Minute, []connection.Flow{flow("web", "a", 1, 1), flow("web", "b", 5, 5), flow("web", "c", 0, 3)}); err != nil {
-		t.Fatal(err)
-	}
-	if got := g.GetJobConnections(job("web")); len(got) != 2 || got[1].To != job("c") {
-		t.Errorf("inserted with %v", got)
 	}
 	observe(t, g, start, time.Minute, flow("web", "web", 100, 100))
 	if got := g.GetJobConnections(job("web")); len(got) != 2 {
@@ -205,22 +160,22 @@ func TestWhoMakesRoom(t *testing.T) {
 		}
 		for range 300 {
 			name, at := string(rune('a'+rng.IntN(12))), start.Add(time.Duration(rng.IntN(20))*time.Minute)
-			if err := g.InsertNewJob(at, job(name), time.Minute, nil); err != nil {
+			if err := g.Add(at, job(name)); err != nil {
 				t.Fatal(err)
 			}
-			if _, known := updated[name]; !known && len(updated) == most {
+			last, known := updated[name]
+			if !known && len(updated) == most {
 				delete(updated, oldest())
 			}
-			updated[name] = at
+			if !known || at.After(last) {
+				updated[name] = at
+			}
 			var want []connection.Job
 			for _, name := range slices.Sorted(maps.Keys(updated)) {
 				want = append(want, job(name))
 			}
 			if diff := cmp.Diff(want, g.Jobs()); diff != "" {
 				t.Fatalf("seed %d: %s", seed, diff)
-			}
-			if of, ok := g.GetLastUpdatedJob(); !ok || of != job(oldest()) {
-				t.Fatalf("seed %d: %v was looked at longest ago, want %s", seed, of, oldest())
 			}
 		}
 	}
@@ -231,7 +186,7 @@ func TestWhoMakesRoomIsCalledByNobody(t *testing.T) {
 	g := graph(t, connection.Config{MaxJobs: 3})
 	observe(t, g, start, time.Minute, flow("web", "cart", 1, 1), flow("cart", "db", 1, 1))
 	for i, name := range []string{"x", "y"} {
-		if err := g.InsertNewJob(start.Add(time.Duration(1+i)*time.Second), job(name), time.Minute, nil); err != nil {
+		if err := g.Add(start.Add(time.Duration(1+i)*time.Second), job(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -271,12 +226,6 @@ func TestBandwidths(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if err := g.InsertNewJob(start, job("web"), time.Minute, nil); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]connection.Flow{sent("cart", "db", 50), sent("cart", "web", 7)}, g.Bandwidths(job("cart")), near); diff != "" {
-		t.Errorf("who called begins anew: %s", diff)
-	}
 }
 
 func TestRefused(t *testing.T) {
@@ -295,8 +244,7 @@ func TestRefused(t *testing.T) {
 		"Flow[1].Response": g.Observe(start, time.Minute, with(func(f *connection.Flow) { f.Response = 1<<50 + 1 })),
 		"at":               g.Observe(time.Unix(-1, 0), time.Minute, nil),
 		"span":             g.Observe(start, 0, nil),
-		"job":              g.InsertNewJob(start, connection.Job{}, time.Minute, nil),
-		"Flow[0].From":     g.InsertNewJob(start, job("ad"), time.Minute, []connection.Flow{good}),
+		"job":              g.Add(start, connection.Job{}),
 	} {
 		var refused *field.Error
 		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, profile.ErrInvalid) {
@@ -308,7 +256,7 @@ func TestRefused(t *testing.T) {
 		g.Observe(start, time.Minute, with(func(f *connection.Flow) { f.Response = -1 })),
 		g.Observe(time.Time{}, time.Minute, nil),
 		g.Observe(start, 366*24*time.Hour, nil),
-		g.InsertNewJob(start, job("web"), -1, nil),
+		g.Add(time.Time{}, job("web")),
 	} {
 		if !errors.Is(err, profile.ErrInvalid) {
 			t.Error(err)
@@ -322,11 +270,6 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	for _, r := range []connection.Rule{{Least: -1}, {Least: 1.1}, {Least: math.NaN()}} {
-		if _, err := g.Applications(r); !errors.Is(err, profile.ErrInvalid) {
-			t.Errorf("%+v: %v", r, err)
-		}
-	}
 	for _, c := range []connection.Config{{HalfLife: time.Second}, {HalfLife: 365 * 24 * time.Hour}, {Forget: 1, MaxJobs: 1}} {
 		if _, err := connection.New(c); err != nil {
 			t.Errorf("%+v: %v", c, err)
@@ -334,28 +277,17 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// names returns the jobs' names, a line a component.
-func names(components [][]connection.Job) []string {
+// unlabelled is the label of jobs that have none.
+func unlabelled(connection.Job) string { return "" }
+
+func applications(g *connection.Graph, label func(connection.Job) string) []string {
 	var lines []string
-	for _, jobs := range components {
-		line := ""
-		for _, j := range jobs {
+	for _, a := range g.Applications(label) {
+		line := a.Name + ": "
+		for _, j := range a.Jobs {
 			line += j.Name + " "
 		}
 		lines = append(lines, line)
-	}
-	return lines
-}
-
-func applications(t testing.TB, g *connection.Graph, r connection.Rule) []string {
-	t.Helper()
-	all, err := g.Applications(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines []string
-	for _, a := range all {
-		lines = append(lines, a.Name+": "+names([][]connection.Job{a.Jobs})[0])
 	}
 	return lines
 }
@@ -367,18 +299,9 @@ func TestApplications(t *testing.T) {
 		flow("web", "cart", 100, 100), flow("web", "ad", 1, 1), flow("cart", "redis", 10, 10),
 		flow("web", "metrics", .5, .5), flow("cron", "metrics", 5, 0), flow("a", "b", 1, 1), flow("b", "a", 1, 1),
 		flow("idle", "web", 0, 0))
-	literal := []string{"a b ", "ad ", "cart ", "cron ", "idle ", "metrics ", "redis ", "web "}
-	if diff := cmp.Diff(literal, names(g.FindSCC())); diff != "" {
-		t.Errorf("FindSCC: %s", diff)
-	}
 	want := []string{"a: a b ", "ad: ad ", "cart: cart redis web ", "cron: cron metrics ", "idle: idle "}
-	if diff := cmp.Diff(want, applications(t, g, connection.Rule{})); diff != "" {
+	if diff := cmp.Diff(want, applications(g, unlabelled)); diff != "" {
 		t.Errorf("by calls of 1 %%: %s", diff)
-	}
-	// A call of just the least share counts: ad's are 2 of the 203 bytes that web takes.
-	want = []string{"a: a b ", "ad: ad cart cron metrics redis web ", "idle: idle "}
-	if diff := cmp.Diff(want, applications(t, g, connection.Rule{Least: 1. / 203})); diff != "" {
-		t.Errorf("by smaller ones: %s", diff)
 	}
 	label := func(j connection.Job) string {
 		if slices.Contains([]string{"web", "metrics"}, j.Name) {
@@ -387,12 +310,14 @@ func TestApplications(t *testing.T) {
 		return ""
 	}
 	want = []string{"a: a b ", "ad: ad ", "cart: cart redis ", "cron: cron ", "idle: idle ", "shop: metrics web "}
-	if diff := cmp.Diff(want, applications(t, g, connection.Rule{Label: label})); diff != "" {
+	if diff := cmp.Diff(want, applications(g, label)); diff != "" {
 		t.Errorf("with labels: %s", diff)
 	}
-	want = []string{"a: a b ", "ad: ad ", "cart: cart ", "cron: cron ", "idle: idle ", "metrics: metrics ", "redis: redis ", "web: web "}
-	if diff := cmp.Diff(want, applications(t, g, connection.Rule{Literal: true})); diff != "" {
-		t.Errorf("literally: %s", diff)
+	// A call of just the least share counts: ad's are 2 of the 200 bytes that web takes.
+	g = graph(t, connection.Config{})
+	observe(t, g, start, time.Minute, flow("web", "cart", 99, 99), flow("web", "ad", 1, 1))
+	if diff := cmp.Diff([]string{"ad: ad cart web "}, applications(g, unlabelled)); diff != "" {
+		t.Errorf("with just the least share: %s", diff)
 	}
 }
 
@@ -401,60 +326,28 @@ func TestLabelsAreOfANamespace(t *testing.T) {
 	g := graph(t, connection.Config{})
 	other := connection.Job{Namespace: "other", Kind: "Deployment", Name: "web"}
 	observe(t, g, start, time.Minute, connection.Flow{From: other, To: job("web"), Request: 1})
-	if got := applications(t, g, connection.Rule{Label: func(connection.Job) string { return "shop" }}); len(got) != 2 {
+	if got := applications(g, func(connection.Job) string { return "shop" }); len(got) != 2 {
 		t.Errorf("%q", got)
 	}
 }
 
-// kosaraju is the textbook's: order the nodes by the end of a search, then search the reversed
-// graph in the reverse order.
-func kosaraju(n int, edges [][2]int) [][]int {
-	out, in := make([][]int, n), make([][]int, n)
-	for _, e := range edges {
-		out[e[0]] = append(out[e[0]], e[1])
-		in[e[1]] = append(in[e[1]], e[0])
+// merged are the sets that edges join, by naming each node after the least that it is joined to.
+func merged(n int, edges [][2]int) [][]int {
+	least := make([]int, n)
+	for v := range least {
+		least[v] = v
 	}
-	var order []int
-	seen := make([]bool, n)
-	var leave func(v int)
-	leave = func(v int) {
-		seen[v] = true
-		for _, w := range out[v] {
-			if !seen[w] {
-				leave(w)
-			}
-		}
-		order = append(order, v)
-	}
-	for v := range n {
-		if !seen[v] {
-			leave(v)
+	for range n {
+		for _, e := range edges {
+			both := min(least[e[0]], least[e[1]])
+			least[e[0]], least[e[1]] = both, both
 		}
 	}
-	var components [][]int
-	taken := make([]bool, n)
-	var take func(v int)
-	take = func(v int) {
-		taken[v] = true
-		last := len(components) - 1
-		components[last] = append(components[last], v)
-		for _, w := range in[v] {
-			if !taken[w] {
-				take(w)
-			}
-		}
+	sets := map[int][]int{}
+	for v, of := range least {
+		sets[of] = append(sets[of], v)
 	}
-	for i := n - 1; i >= 0; i-- {
-		if v := order[i]; !taken[v] {
-			components = append(components, nil)
-			take(v)
-		}
-	}
-	for _, c := range components {
-		slices.Sort(c)
-	}
-	slices.SortFunc(components, func(a, b []int) int { return a[0] - b[0] })
-	return components
+	return slices.SortedFunc(maps.Values(sets), func(a, b []int) int { return a[0] - b[0] })
 }
 
 // randomGraph has some nodes, each with any number of callers.
@@ -466,14 +359,14 @@ func randomGraph(rng *rand.Rand) (n int, edges [][2]int) {
 	return n, edges
 }
 
-func TestFindSCCIsKosarajus(t *testing.T) {
-	for seed := range uint64(10_000) {
+func TestApplicationsAreJoined(t *testing.T) {
+	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		n, edges := randomGraph(rng)
 		g := graph(t, connection.Config{})
 		number := func(i int) string { return fmt.Sprintf("%02d", i) }
 		for i := range n {
-			if err := g.InsertNewJob(start, job(number(i)), time.Minute, nil); err != nil {
+			if err := g.Add(start, job(number(i))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -483,9 +376,9 @@ func TestFindSCCIsKosarajus(t *testing.T) {
 		}
 		observe(t, g, start, time.Minute, flows...)
 		var got [][]int
-		for _, jobs := range g.FindSCC() {
+		for _, a := range g.Applications(unlabelled) {
 			var numbers []int
-			for _, j := range jobs {
+			for _, j := range a.Jobs {
 				i, err := strconv.Atoi(j.Name)
 				if err != nil {
 					t.Fatal(err)
@@ -494,7 +387,7 @@ func TestFindSCCIsKosarajus(t *testing.T) {
 			}
 			got = append(got, numbers)
 		}
-		if diff := cmp.Diff(kosaraju(n, edges), got); diff != "" {
+		if diff := cmp.Diff(merged(n, edges), got); diff != "" {
 			t.Fatalf("seed %d, %d jobs, calls %v: %s", seed, n, edges, diff)
 		}
 	}
@@ -512,13 +405,12 @@ func TestConcurrent(t *testing.T) {
 				at := start.Add(time.Duration(i) * time.Minute)
 				from, to := fmt.Sprint(n, i%3), fmt.Sprint(i%5)
 				err := errors.Join(g.Observe(at, time.Minute, []connection.Flow{flow(from, to, 1, 1)}),
-					g.InsertNewJob(at, job(from), time.Minute, nil))
-				if _, e := g.Applications(connection.Rule{}); err != nil || e != nil {
-					t.Error(err, e)
+					g.Add(at, job(from)))
+				if err != nil {
+					t.Error(err)
 				}
-				g.FindSCC()
-				g.GetLastUpdatedJob()
-				g.GetJobUpdateTime(job(to))
+				g.Applications(unlabelled)
+				g.Knows(job(to))
 				g.GetJobConnections(job(from))
 			}
 		}()
@@ -544,7 +436,7 @@ func FuzzObserve(f *testing.F) {
 			at, span := start.Add(time.Duration(s[4])*time.Minute), time.Duration(s[5])*time.Second
 			err := g.Observe(at, span, []connection.Flow{f})
 			if s[5]%7 == 0 {
-				err = g.InsertNewJob(at, f.From, span, []connection.Flow{f})
+				err = errors.Join(err, g.Add(at, f.From))
 			}
 			if (err == nil) != (span > 0) {
 				t.Fatal(err)
@@ -569,27 +461,18 @@ func FuzzObserve(f *testing.F) {
 			}
 		}
 		in := map[connection.Job]int{}
-		for _, c := range g.FindSCC() {
-			for _, j := range c {
-				in[j]++
-			}
-		}
-		all, err := g.Applications(connection.Rule{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, a := range all {
+		for _, a := range g.Applications(unlabelled) {
 			for _, j := range a.Jobs {
 				in[j]++
 			}
 		}
 		for _, j := range jobs {
-			if in[j] != 2 {
-				t.Errorf("%v is in %d components and applications", j, in[j])
+			if in[j] != 1 {
+				t.Errorf("%v is in %d applications", j, in[j])
 			}
 		}
 		if len(in) != len(jobs) {
-			t.Errorf("components of %d jobs, there are %d", len(in), len(jobs))
+			t.Errorf("applications of %d jobs, there are %d", len(in), len(jobs))
 		}
 	})
 }
@@ -636,7 +519,7 @@ func ExampleGraph_Applications() {
 		fmt.Println(err)
 		return
 	}
-	all, _ := g.Applications(connection.Rule{})
-	fmt.Println(len(all), "application of", len(all[0].Jobs), "services;", len(g.FindSCC()), "strongly connected components of calls")
-	// Output: 1 application of 3 services; 3 strongly connected components of calls
+	all := g.Applications(func(connection.Job) string { return "" })
+	fmt.Println(len(all), "application of", len(all[0].Jobs), "services")
+	// Output: 1 application of 3 services
 }

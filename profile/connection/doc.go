@@ -8,8 +8,7 @@
 // acyclic call graph has none of more than one service, its own test application
 // included. An application here is what carries the label app.kubernetes.io/part-of,
 // else a component of the graph in which a call that matters to its caller is an edge
-// there, by the request, and back, by the response. The literal components remain:
-// FindSCC, and Rule.Literal.
+// there, by the request, and back, by the response.
 //
 // Time is an argument, inputs are never modified, and errors are a
 // *field.Error; the state is then as it was.

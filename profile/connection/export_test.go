@@ -5,3 +5,10 @@ func (c Config) WithMaxConnections(n int) Config {
 	c.maxConnections = n
 	return c
 }
+
+// Jobs are all that are known, by name.
+func (g *Graph) Jobs() []Job {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.sorted()
+}

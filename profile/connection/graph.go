@@ -130,31 +130,17 @@ func validate(at time.Time, span time.Duration, flows []Flow) error {
 	return nil
 }
 
-// InsertNewJob starts a job with the connections in which it is the caller, as they
-// were for a span of time that ended at a time, in place of those it may have had.
-func (g *Graph) InsertNewJob(at time.Time, of Job, span time.Duration, calls []Flow) error {
+// Add makes a job known that may have no connection.
+func (g *Graph) Add(at time.Time, of Job) error {
 	if !named(of) {
 		return refuse("job", of, "named")
 	}
-	for i, f := range calls {
-		if f.From != of {
-			return refuse(fmt.Sprintf("Flow[%d].From", i), f.From, "the job")
-		}
-	}
-	if err := validate(at, span, calls); err != nil {
+	if err := validate(at, time.Second, nil); err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	j := g.job(at, of)
-	for to := range j.calls {
-		g.disconnect(j, to)
-	}
-	g.update(j, at)
-	for _, f := range calls {
-		g.add(at, span, f)
-	}
-	g.trim(of)
+	g.job(at, of)
 	return nil
 }
 
@@ -359,25 +345,11 @@ func compare(a, b Job) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-// GetJobUpdateTime is when a job was last looked at.
-func (g *Graph) GetJobUpdateTime(of Job) (at time.Time, ok bool) {
+// Knows reports whether a job is one of the graph.
+func (g *Graph) Knows(of Job) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	if j := g.jobs[of]; j != nil {
-		return j.updated, true
-	}
-	return time.Time{}, false
-}
-
-// GetLastUpdatedJob is the job that has waited longest for an update, which the thesis
-// means by the name; of several the first by name.
-func (g *Graph) GetLastUpdatedJob() (of Job, ok bool) {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	if len(g.byAge) == 0 {
-		return Job{}, false
-	}
-	return g.byAge[0].name, true
+	return g.jobs[of] != nil
 }
 
 // GetJobConnections are the connections in which a job is the caller, those that carry
@@ -417,13 +389,7 @@ func (g *Graph) Bandwidths(of Job) []Flow {
 	return all
 }
 
-// Jobs are all that are known, by name.
-func (g *Graph) Jobs() []Job {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.sorted()
-}
-
+// sorted are all jobs by name.
 func (g *Graph) sorted() []Job {
 	jobs := make([]Job, 0, len(g.jobs))
 	for of := range g.jobs {

@@ -15,14 +15,6 @@ import (
 type Config struct {
 	// Every is the time between steps, 0 means 10 minutes (the thesis's, §6.3).
 	Every time.Duration
-	// Relative judges by the band alone, as the thesis does: for metrics that are no
-	// shares, so that no amount of them is high by itself. Memory is then lowered too, to no
-	// less than its target.
-	Relative bool
-	// BandOnly has the rules as they were first designed, to be compared with: a service is
-	// raised if it is held up 1 % of the time and a fifth more than the mean, by a fifth, up
-	// to four times the target.
-	BandOnly bool
 }
 
 // The rules.
@@ -45,8 +37,6 @@ const (
 	leastFactor, mostFactor = .5, 8
 	// factorHalfLife is that of a factor's distance from 1.
 	factorHalfLife = 24 * time.Hour
-	// What Config.BandOnly has instead.
-	bandOnlySuffering, bandOnlyMost = .01, 4
 )
 
 // WithDefaults returns c with its zero fields replaced.
@@ -61,14 +51,6 @@ func (c Config) Validate() error {
 		return refuse("Config.Every", c.Every, "at least 1s, or 0 for the default")
 	}
 	return nil
-}
-
-// most returns the largest factor.
-func (c Config) most() float64 {
-	if c.BandOnly {
-		return bandOnlyMost
-	}
-	return mostFactor
 }
 
 // LeastCPU is the least target of a pod in cores that a factor multiplies: what is called
@@ -100,51 +82,26 @@ func (f Factors) On(a profile.Amounts) profile.Amounts {
 // plain value, safe for concurrent reading.
 type Service struct {
 	Factors Factors
-	// Throttled is the mean share of the periods of its limit in which it was held up, or
-	// any metric of that if Config.Relative. Limited reports that it has one: nothing is
-	// lowered without.
+	// Throttled is the mean share of the periods of its limit in which it was held up.
+	// Limited reports that it has a limit: nothing is lowered without.
 	Throttled float64
 	Limited   bool
 	// Target is what was learnt that it should request, in cores, without the factor;
 	// Median is the median of its demand. 0 is unknown: nothing is lowered then.
 	Target, Median float64
 	// Killed reports that the kernel killed one of its pods for want of memory, Stalled is
-	// the share of the time in which one waited for it, or any metric of that if
-	// Config.Relative.
+	// the share of the time in which one waited for it.
 	Killed  bool
 	Stalled float64
 }
 
-// Throttling is the share of its limits' periods in which a pod was held up, as a server
-// of metrics reports it, which knows pods by name. It is a plain value, safe for concurrent
-// use.
-type Throttling struct {
-	Namespace, Pod string
-	Share          float64
-}
-
-// Metric is a value of a pod, reported likewise. It is a plain value, safe for concurrent use.
-type Metric struct {
-	Namespace, Pod string
-	Value          float64
-}
-
-// Literal are the metrics that the thesis judges by, for Config.Relative: the rates of
-// seconds in which limits held pods up, summed over CPUs, and of their memory failures,
-// which are page faults for the most part. It is a plain value, safe for concurrent reading.
-type Literal struct{ Throttled, Failures []Metric }
-
-func (s Service) validate(i int, relative bool) error {
-	share := 1.
-	if relative {
-		share = math.MaxFloat64
-	}
+func (s Service) validate(i int) error {
 	for _, f := range []struct {
 		name        string
 		value, most float64
 	}{
 		{"Factors.CPU", s.Factors.CPU, math.MaxFloat64}, {"Factors.Memory", s.Factors.Memory, math.MaxFloat64},
-		{"Throttled", s.Throttled, share}, {"Stalled", s.Stalled, share},
+		{"Throttled", s.Throttled, 1}, {"Stalled", s.Stalled, 1},
 		{"Target", s.Target, math.MaxFloat64}, {"Median", s.Median, math.MaxFloat64},
 	} {
 		if !(f.value >= 0) || f.value > f.most {
@@ -163,84 +120,37 @@ func (c Config) Step(dst []Factors, at time.Time, services []Service) ([]Factors
 		return dst, err
 	}
 	for i, s := range services {
-		if err := s.validate(i, c.Relative); err != nil {
+		if err := s.validate(i); err != nil {
 			return dst, err
 		}
 	}
-	throttled, stalled := c.means(services)
+	mean := 0.
+	for _, s := range services {
+		mean += s.Throttled / float64(len(services))
+	}
 	for _, s := range services {
 		f := s.Factors.orOne().decayed(at)
-		if c.Relative {
-			relative(&f, throttled, stalled, s)
-		} else {
-			c.cpu(&f, throttled, s)
-		}
-		if s.Killed || !c.Relative && s.Stalled >= stalledShare {
+		f.judgeCPU(mean, s)
+		if s.Killed || s.Stalled >= stalledShare {
 			f.Memory *= 1 + raiseBy
 		}
-		f.CPU = min(max(f.CPU, leastFactor, min(used(s), 1)), c.most())
-		f.Memory = min(max(f.Memory, 1), c.most())
+		f.CPU = min(max(f.CPU, leastFactor, min(used(s), 1)), mostFactor)
+		f.Memory = min(max(f.Memory, 1), mostFactor)
 		dst = append(dst, f)
 	}
 	return dst, nil
 }
 
-// means are those of an application; services without a limit have none of its metric.
-func (c Config) means(services []Service) (throttled, stalled float64) {
-	of := len(services)
-	if c.Relative {
-		of = 0
-		for _, s := range services {
-			if s.Limited {
-				of++
-			}
-		}
-	}
-	for _, s := range services {
-		if !c.Relative || s.Limited {
-			throttled += s.Throttled / float64(of)
-		}
-		stalled += s.Stalled / float64(len(services))
-	}
-	return throttled, stalled
-}
-
-// relative changes the factors of a service by the band around its application's means.
-func relative(f *Factors, throttled, stalled float64, s Service) {
+// judgeCPU changes the factor on CPU of a service of an application of that mean.
+func (f *Factors) judgeCPU(mean float64, s Service) {
+	suffers := s.Throttled > (1+bandShare)*mean || mean >= suffering
 	switch {
-	case s.Limited && s.Throttled > (1+bandShare)*throttled:
+	case suffers && s.Throttled >= badlyThrottled:
+		f.CPU *= 1 + raiseBadlyBy
+	case suffers && s.Throttled >= suffering:
 		f.CPU *= 1 + raiseBy
-	case s.Limited && s.Throttled < (1-bandShare)*throttled:
-		f.CPU = lowered(f.CPU, s)
-	}
-	switch {
-	case s.Stalled > (1+bandShare)*stalled:
-		f.Memory *= 1 + raiseBy
-	case s.Stalled < (1-bandShare)*stalled:
-		f.Memory *= 1 - lowerBy
-	}
-}
-
-// lowered is a factor on CPU, less by a step but not below what is used.
-func lowered(factor float64, s Service) float64 {
-	return min(factor, max((1-lowerBy)*factor, used(s)))
-}
-
-// cpu changes the factor of a service of an application of that mean.
-func (c Config) cpu(f *Factors, mean float64, s Service) {
-	suffers := suffering
-	if c.BandOnly {
-		suffers = bandOnlySuffering
-	}
-	switch {
-	case s.Throttled >= suffers && (s.Throttled > (1+bandShare)*mean || mean >= suffers && !c.BandOnly):
-		raise := 1 + raiseBy
-		if s.Throttled >= badlyThrottled && !c.BandOnly {
-			raise = 1 + raiseBadlyBy
-		}
-		f.CPU *= raise
 	case s.Limited && s.Throttled < healthy && s.Throttled < (1-bandShare)*mean:
-		f.CPU = lowered(f.CPU, s)
+		f.CPU = min(f.CPU, max((1-lowerBy)*f.CPU, used(s)))
 	}
 }
 

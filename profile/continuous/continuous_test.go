@@ -45,10 +45,8 @@ func TestRules(t *testing.T) {
 		change(&s)
 		return s
 	}
-	band := continuous.Config{BandOnly: true}
 	for _, test := range []struct {
 		name     string
-		config   continuous.Config
 		services []continuous.Service
 		want     []float64 // factors of CPU
 	}{
@@ -56,12 +54,9 @@ func TestRules(t *testing.T) {
 		{name: "one is", services: []continuous.Service{limited(.02), limited(0), limited(0), limited(0)}, want: []float64{1.2, .9, .9, .9}},
 		{name: "too little to matter", services: []continuous.Service{limited(.0069), limited(0)}, want: []float64{1, .9}},
 		{name: "just enough to matter, all alike", services: []continuous.Service{limited(.007), limited(.007)}, want: []float64{1.2, 1.2}},
-		{name: "at the edge of the band", config: band, services: []continuous.Service{limited(.12), limited(.08)}, want: []float64{1, 1}},
 		{name: "no median known", services: []continuous.Service{with(limited(0), func(s *continuous.Service) { s.Median = 0 }), limited(.02)}, want: []float64{1, 1.2}},
 		{name: "one badly", services: []continuous.Service{limited(.05), limited(.0009)}, want: []float64{1.5, .9}},
 		{name: "all alike", services: []continuous.Service{limited(.02), limited(.02)}, want: []float64{1.2, 1.2}},
-		{name: "all alike, in the band alone", config: band, services: []continuous.Service{limited(.02), limited(.02)}, want: []float64{1, 1}},
-		{name: "above the band alone", config: band, services: []continuous.Service{limited(.08), limited(.02)}, want: []float64{1.2, 1}},
 		{name: "healthy, within the band", services: []continuous.Service{limited(.0009), limited(.001)}, want: []float64{1, 1}},
 		{name: "not healthy, below the band", services: []continuous.Service{limited(.001), limited(.02)}, want: []float64{1, 1.2}},
 		{name: "no limit", services: []continuous.Service{with(limited(0), func(s *continuous.Service) { s.Limited = false }), limited(.02)}, want: []float64{1, 1.2}},
@@ -89,7 +84,7 @@ func TestRules(t *testing.T) {
 			services: []continuous.Service{with(limited(.5), func(s *continuous.Service) { s.Factors = continuous.Factors{CPU: 7.9, At: start} })}, want: []float64{8},
 		},
 	} {
-		for i, f := range step(t, test.config, start, test.services...) {
+		for i, f := range step(t, continuous.Config{}, start, test.services...) {
 			if diff := cmp.Diff(continuous.Factors{CPU: test.want[i], Memory: 1, At: start}, f, near); diff != "" {
 				t.Errorf("%s, service %d: %s", test.name, i, diff)
 			}
@@ -109,37 +104,6 @@ func TestMemoryIsRaisedAlone(t *testing.T) {
 	killed.Factors = continuous.Factors{Memory: 7, At: start}
 	if got := step(t, continuous.Config{}, start, killed)[0].Memory; got != 8 {
 		t.Errorf("raised to %v", got)
-	}
-}
-
-// By the band alone, metrics need be no shares, a service without one is left out, and no target is
-// lowered below its use, or memory below its target.
-func TestRelative(t *testing.T) {
-	service := func(throttled, stalled float64) continuous.Service {
-		s := limited(throttled)
-		s.Stalled, s.Factors = stalled, continuous.Factors{CPU: 1, Memory: 2, At: start}
-		return s
-	}
-	none := service(1e9, 0)
-	none.Limited = false
-	got := step(t, continuous.Config{Relative: true}, start, service(40, 1e6), service(.001, 10), none, service(20, 5e5))
-	for i, want := range []continuous.Factors{{CPU: 1.2, Memory: 2.4}, {CPU: .9, Memory: 1.8}, {CPU: 1, Memory: 1.8}, {CPU: 1, Memory: 2.4}} {
-		want.At = start
-		if diff := cmp.Diff(want, got[i], near); diff != "" {
-			t.Errorf("service %d: %s", i, diff)
-		}
-	}
-	low := service(0, 0)
-	low.Factors, low.Median = continuous.Factors{CPU: 1, Memory: 1, At: start}, low.Target*.95
-	if got := step(t, continuous.Config{Relative: true}, start, low, service(1, 1))[0]; math.Abs(got.CPU-.95) > 1e-9 || got.Memory != 1 {
-		t.Errorf("lowered to %+v", got)
-	}
-	if got := step(t, continuous.Config{Relative: true}, start, service(0, 0), service(0, 0))[0]; got.CPU != 1 || got.Memory != 2 {
-		t.Errorf("where nobody suffers %+v", got)
-	}
-	low.Killed = true
-	if got := step(t, continuous.Config{Relative: true}, start, low)[0]; math.Abs(got.Memory-1.2) > 1e-9 {
-		t.Errorf("killed %+v", got)
 	}
 }
 
@@ -223,10 +187,7 @@ func TestGolden(t *testing.T) {
 func TestConstantInputSettles(t *testing.T) {
 	for seed := range uint64(90) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		config, most := continuous.Config{}, 8.
-		if seed%3 == 0 {
-			config, most = continuous.Config{BandOnly: true}, 4
-		}
+		const most = 8.
 		services := make([]continuous.Service, 1+rng.IntN(8))
 		for i := range services {
 			services[i] = continuous.Service{
@@ -238,7 +199,7 @@ func TestConstantInputSettles(t *testing.T) {
 		var last [3][]continuous.Factors
 		for n := range 1500 {
 			at := start.Add(time.Duration(n) * 10 * time.Minute)
-			factors := step(t, config, at, services...)
+			factors := step(t, continuous.Config{}, at, services...)
 			for i, f := range factors {
 				s := services[i]
 				if !(f.CPU >= .5) || f.CPU > most || !(f.Memory >= 1) || f.Memory > most {
@@ -286,7 +247,7 @@ func TestRefused(t *testing.T) {
 	if _, err := (continuous.Config{Every: -1}).Step(nil, start, nil); !errors.Is(err, profile.ErrInvalid) {
 		t.Error(err)
 	}
-	for _, c := range []continuous.Config{{}, {Every: time.Second}, {BandOnly: true}} {
+	for _, c := range []continuous.Config{{}, {Every: time.Second}} {
 		if err := c.Validate(); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -3,7 +3,6 @@ package profiler
 import (
 	"cmp"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/profile"
@@ -24,30 +23,11 @@ const (
 	On Mode = "on"
 )
 
-// metrics reports how workloads fare.
-type metrics string
-
-// Metrics; the zero value is OfAgents.
-const (
-	// OfAgents: windows do.
-	OfAgents metrics = "agents"
-	// OfPrometheus: Throttled does, of what a Prometheus server has of the kubelet's
-	// metrics.
-	OfPrometheus metrics = "prometheus"
-	// OfSeed: Literal does, of what such a server has of the thesis's, by which workloads
-	// are judged against one another alone: Rules are Relative.
-	OfSeed metrics = "seed"
-)
-
 // ContinuousConfig is of the continuous profiler. The zero value of a field is its
 // default. It is a plain value, safe for concurrent reading.
 type ContinuousConfig struct {
 	Mode  Mode
 	Rules continuous.Config
-	// Literal takes the strongly connected components of calls for applications, as the
-	// thesis does, where pods have no label.
-	Literal bool
-	Metrics metrics
 }
 
 func (c ContinuousConfig) validate() error {
@@ -56,17 +36,7 @@ func (c ContinuousConfig) validate() error {
 	default:
 		return refuse("Continuous.Mode", c.Mode, "off, observe or on")
 	}
-	switch c.Metrics {
-	case "", OfAgents, OfPrometheus, OfSeed:
-		return c.Rules.Validate()
-	}
-	return refuse("Continuous.Metrics", c.Metrics, "agents, prometheus or seed")
-}
-
-func (c ContinuousConfig) withDefaults() ContinuousConfig {
-	c.Metrics = cmp.Or(c.Metrics, OfAgents)
-	c.Rules.Relative = c.Rules.Relative || c.Metrics == OfSeed
-	return c
+	return c.Rules.Validate()
 }
 
 func (c ContinuousConfig) off() bool { return c.Mode == "" || c.Mode == Off }
@@ -76,7 +46,6 @@ type throttling struct {
 	pod, containers periods
 	memory          stalls // of pods
 	killed          bool
-	literal         literal
 }
 
 // stalls are the seconds in which a task waited for memory, of all in which the kernel
@@ -88,12 +57,6 @@ func (s stalls) share() float64 {
 		return 0
 	}
 	return min(s.waited/s.all, 1)
-}
-
-// literal are sums of the thesis's metrics; known reports that there is one of CPU.
-type literal struct {
-	throttled, failures float64
-	known               bool
 }
 
 // periods are those of limits.
@@ -137,9 +100,6 @@ func (s *Store) recordThrottling(of *workload, container uint64, w *profile.Usag
 		since.memory.waited += min(w.MemoryStalled, span)
 		since.memory.all += span
 	}
-	if s.config.Continuous.Metrics != OfAgents {
-		return
-	}
 	p := &since.pod
 	if container != 0 {
 		p = &since.containers
@@ -154,9 +114,6 @@ func (s *Store) service(w *workload, basis []profile.Recommendation) continuous.
 	service := continuous.Service{
 		Factors: t.factors, Throttled: max(t.since.pod.share(), t.since.containers.share()),
 		Limited: t.since.pod.all+t.since.containers.all > 0, Killed: t.since.killed, Stalled: t.since.memory.share(),
-	}
-	if s.config.Continuous.Metrics == OfSeed {
-		service.Throttled, service.Limited, service.Stalled = t.since.literal.throttled, t.since.literal.known, t.since.literal.failures
 	}
 	for _, r := range basis {
 		service.Target += r.Target.CPU
@@ -257,52 +214,6 @@ func (s *Store) Bandwidths(of profile.Workload) []connection.Flow {
 // HasFlows reports whether this process has received flows: until then no connection is deleted.
 func (s *Store) HasFlows() bool { return s.connected.Load() }
 
-// sharesPeriods counts a share as so many periods: those of ten minutes.
-const sharesPeriods = 6000
-
-// Metrics returns the source of how workloads fare.
-func (s *Store) Metrics() metrics { return s.config.Continuous.Metrics }
-
-// Throttled adds how pods were held up since the last step, where Metrics are OfPrometheus.
-// Pods belong to workloads by their names.
-func (s *Store) Throttled(pods []continuous.Throttling) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.config.Continuous.off() || s.config.Continuous.Metrics != OfPrometheus {
-		return
-	}
-	known := s.named()
-	for _, p := range pods {
-		if of := owner(known, p.Namespace, p.Pod); of != nil && p.Share >= 0 && p.Share <= 1 {
-			of.tuning.since.pod.all += sharesPeriods
-			of.tuning.since.pod.throttled += uint64(math.Round(p.Share * sharesPeriods))
-		}
-	}
-}
-
-// Literal adds the thesis's metrics of pods since the last step, where Metrics are OfSeed.
-// Those of a workload's pods are summed, as its queries do.
-func (s *Store) Literal(m continuous.Literal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.config.Continuous.off() || s.config.Continuous.Metrics != OfSeed {
-		return
-	}
-	known := s.named()
-	each := func(all []continuous.Metric, add func(*literal, float64)) {
-		for _, p := range all {
-			if of := owner(known, p.Namespace, p.Pod); of != nil && p.Value >= 0 && p.Value <= mostLiteral {
-				add(&of.tuning.since.literal, p.Value)
-			}
-		}
-	}
-	each(m.Throttled, func(l *literal, v float64) { l.throttled, l.known = l.throttled+v, true })
-	each(m.Failures, func(l *literal, v float64) { l.failures += v })
-}
-
-// mostLiteral is beyond any rate, and adds up.
-const mostLiteral = 1e15
-
 // name is a workload's without its kind.
 type name struct{ namespace, name string }
 
@@ -316,26 +227,6 @@ func (s *Store) named() map[name]*workload {
 		}
 	}
 	return all
-}
-
-// suffixes is how many a controller adds to a workload's name at most: a Deployment's
-// pods have two.
-const suffixes = 2
-
-// owner is the workload of a pod's name.
-func owner(known map[name]*workload, namespace, pod string) *workload {
-	stem := pod
-	for range suffixes + 1 {
-		if of := known[name{namespace, stem}]; of != nil {
-			return of
-		}
-		i := strings.LastIndexByte(stem, '-')
-		if i < 0 {
-			return nil
-		}
-		stem = stem[:i]
-	}
-	return nil
 }
 
 // TunesEvery is the time between steps of the continuous profiler, 0 where it is off.
@@ -364,10 +255,11 @@ func (s *Store) Tune(at time.Time) (changed int, err error) {
 	}
 	s.tuned = at
 	for of := range s.workloads {
-		if _, ok := s.graph.GetJobUpdateTime(of); !ok {
-			if err := s.graph.InsertNewJob(at, of, every, nil); err != nil {
-				return 0, err
-			}
+		if s.graph.Knows(of) {
+			continue
+		}
+		if err := s.graph.Add(at, of); err != nil {
+			return 0, err
 		}
 	}
 	label := func(of profile.Workload) string {
@@ -376,11 +268,7 @@ func (s *Store) Tune(at time.Time) (changed int, err error) {
 		}
 		return ""
 	}
-	applications, err := s.graph.Applications(connection.Rule{Label: label, Literal: c.Literal})
-	if err != nil {
-		return 0, err
-	}
-	for _, a := range applications {
+	for _, a := range s.graph.Applications(label) {
 		n, err := s.tuneOne(at, a)
 		if err != nil {
 			return changed, err

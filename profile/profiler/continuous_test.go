@@ -142,60 +142,34 @@ func TestConnections(t *testing.T) {
 		{From: bare("other"), To: bare("third"), Request: 100, Response: 900},
 		{From: bare("web"), To: bare("outside"), Request: 5},
 	}
-	for _, literal := range []bool{false, true} {
-		c := tuned(t, profiler.ContinuousConfig{Mode: profiler.Observe, Literal: literal})
-		c.pod(9, "a", deployment("third"))
-		c.send("a", window(9, .1, 1e9))
-		c.tune()
-		if err := c.store.Connected(c.at, time.Minute, flows); err != nil {
-			t.Fatal(err)
-		}
-		got := c.step([3]uint32{})
-		want := []connection.Flow{{From: deployment("other"), To: deployment("third"), Request: 100, Response: 900}}
-		if diff := cmp.Diff(want, got["other"].Connections); diff != "" {
-			t.Errorf("literal %v: %s", literal, diff)
-		}
-		sent := []connection.Flow{{From: deployment("third"), To: deployment("other"), Request: 900}}
-		if diff := cmp.Diff(sent, c.store.Bandwidths(deployment("third"))); diff != "" || !c.store.HasFlows() {
-			t.Errorf("literal %v, heard %v: %s", literal, c.store.HasFlows(), diff)
-		}
-		application := "other"
-		if literal {
-			application = "third"
-		}
-		if got["third"].Application != application || got["web"].Connections[0].To != bare("outside") {
-			t.Errorf("literal %v: third is of %q, web calls %v", literal, got["third"].Application, got["web"].Connections)
-		}
-		bad := []connection.Flow{{From: bare("web"), To: bare("cart"), Request: -1}}
-		if err := c.store.Connected(c.at, time.Minute, bad); !errors.Is(err, profile.ErrInvalid) {
-			t.Error(err)
-		}
-	}
-}
-
-// With a Prometheus server, windows do not count.
-func TestThrottledElsewhere(t *testing.T) {
-	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
+	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.Observe})
+	c.pod(9, "a", deployment("third"))
+	c.send("a", window(9, .1, 1e9))
 	c.tune()
-	c.store.Throttled([]continuous.Throttling{
-		{Namespace: "default", Pod: "web-5d4f8c7b9-x2x4v", Share: .02}, {Namespace: "default", Pod: "cart-5d4f8c7b9-x2x4v", Share: .0},
-		{Namespace: "else", Pod: "other-5d4f8c7b9-x2x4v", Share: 1}, {Namespace: "default", Pod: "other-a-b-c", Share: 1}, {Namespace: "default", Pod: "other", Share: math.NaN()},
-	})
-	got := c.step([3]uint32{0, 0, 600})
-	if f := got["web"].Factors.CPU; math.Abs(f-1.2) > 1e-9 {
-		t.Errorf("web × %v", f)
+	if err := c.store.Connected(c.at, time.Minute, flows); err != nil {
+		t.Fatal(err)
 	}
-	if f := got["cart"].Factors.CPU; f >= 1 {
-		t.Errorf("cart × %v", f)
+	got := c.step([3]uint32{})
+	want := []connection.Flow{{From: deployment("other"), To: deployment("third"), Request: 100, Response: 900}}
+	if diff := cmp.Diff(want, got["other"].Connections); diff != "" {
+		t.Error(diff)
 	}
-	if f := got["other"].Factors.CPU; f != 1 {
-		t.Errorf("other × %v, by a window, another's or a number that is none", f)
+	sent := []connection.Flow{{From: deployment("third"), To: deployment("other"), Request: 900}}
+	if diff := cmp.Diff(sent, c.store.Bandwidths(deployment("third"))); diff != "" || !c.store.HasFlows() {
+		t.Errorf("heard %v: %s", c.store.HasFlows(), diff)
+	}
+	if got["third"].Application != "other" || got["web"].Connections[0].To != bare("outside") {
+		t.Errorf("third is of %q, web calls %v", got["third"].Application, got["web"].Connections)
+	}
+	bad := []connection.Flow{{From: bare("web"), To: bare("cart"), Request: -1}}
+	if err := c.store.Connected(c.at, time.Minute, bad); !errors.Is(err, profile.ErrInvalid) {
+		t.Error(err)
 	}
 }
 
-// An OOM kill raises memory, also where throttling is known from elsewhere.
+// An OOM kill raises memory.
 func TestKillsRaiseMemory(t *testing.T) {
-	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
+	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On})
 	c.tune()
 	w := window(0, .2, 1e9)
 	w.OOMKills = 1
@@ -212,7 +186,7 @@ func TestStallsRaiseMemory(t *testing.T) {
 		known   bool
 		want    float64
 	}{{6, true, 1.2}, {5.9, true, 1}, {6, false, 1}} {
-		c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
+		c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On})
 		c.store.Pod(c.at, profiler.Pod{UID: uid(0), Node: "a", Workload: deployment("web"), Always: true, PartOf: "shop", Containers: []profiler.Container{{Key: 5, Name: "main"}}})
 		c.tune()
 		for n := range 10 {
@@ -247,39 +221,6 @@ func TestNobodyTellsWhoCallsWhom(t *testing.T) {
 		if got := c.store.HasFlows(); got != (known || received != nil) {
 			t.Errorf("heard of %d: %v", len(received), got)
 		}
-	}
-}
-
-// The thesis's metrics are no shares: services are judged against one another.
-func TestLiteralMetrics(t *testing.T) {
-	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfSeed})
-	c.tune()
-	metric := func(pod string, v float64) continuous.Metric {
-		return continuous.Metric{Namespace: "default", Pod: pod, Value: v}
-	}
-	c.store.Literal(continuous.Literal{
-		Throttled: []continuous.Metric{metric("web-5d4f8c7b9", 3), metric("cart-5d4f8c7b9", 9), metric("web-77777777b", 4), metric("nobody-5d4f8c7b9", 1e6), metric("web", math.NaN())},
-		Failures:  []continuous.Metric{metric("web-5d4f8c7b9", 900), metric("cart-5d4f8c7b9", 100), metric("cart", -1)},
-	})
-	c.store.Throttled([]continuous.Throttling{{Namespace: "default", Pod: "cart-5d4f8c7b9-x2x4v", Share: 1}})
-	got := c.step([3]uint32{0, 600, 600})
-	// 7 and 9 are within a fifth of their mean; 900 and 100 are not.
-	if web, cart := got["web"].Factors, got["cart"].Factors; web.CPU != 1 || cart.CPU != 1 || web.Memory != 1.2 || cart.Memory != 1 {
-		t.Errorf("factors %+v and %+v", web, cart)
-	}
-	if f := got["other"].Factors; f.CPU != 1 || f.Memory != 1 {
-		t.Errorf("one that nobody tells of: %+v", f)
-	}
-	c.store.Literal(continuous.Literal{Throttled: []continuous.Metric{metric("web-5d4f8c7b9", 30), metric("cart-5d4f8c7b9", 10)}})
-	got = c.step([3]uint32{})
-	if web, cart := got["web"].Factors, got["cart"].Factors; math.Abs(web.CPU-1.2) > 1e-9 || cart.CPU >= 1 {
-		t.Errorf("factors %+v and %+v", web, cart)
-	}
-	shares := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
-	shares.tune()
-	shares.store.Literal(continuous.Literal{Throttled: []continuous.Metric{metric("web", 1)}})
-	if f := shares.step([3]uint32{})["web"].Factors; f.CPU != 1 {
-		t.Errorf("by a metric that was not asked for: %+v", f)
 	}
 }
 

@@ -190,10 +190,8 @@ func (s *Server) collect(out chan<- prometheus.Metric) {
 	const dropped = "Workloads dropped, to make room or because nothing was seen of them."
 	count("dropped_workloads_total", dropped, stats.Evicted, "reason", "evicted")
 	count("dropped_workloads_total", dropped, stats.Forgotten, "reason", "forgotten")
-	count("evidence_restarts_total", "Workloads whose pods contradicted what was known of them.", stats.Restarts)
 	gauge("nodes", "Nodes whose agents sent windows within five minutes.", s.store.nodesSince(time.Now().Add(-silentAfter)))
 	gauge("workloads", "Workloads that are known.", stats.Workloads)
 	gauge("pods", "Pods that are known.", stats.Pods)
-	gauge("waiting_windows", "Windows that wait for their pod.", stats.WaitingWindows)
 	gauge("unpublished_workloads", "Workloads that wait to be published.", stats.Unpublished)
 }

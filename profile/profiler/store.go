@@ -56,7 +56,6 @@ func (c Config) withDefaults() Config {
 	c.Wait = cmp.Or(c.Wait, 10*time.Minute)
 	c.maxWaiting = cmp.Or(c.maxWaiting, 10_000)
 	c.Refresh = cmp.Or(c.Refresh, 10*time.Minute)
-	c.Continuous = c.Continuous.withDefaults()
 	return c
 }
 

@@ -2,7 +2,6 @@ package thesis
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/aggregate"
@@ -34,11 +33,8 @@ type AggregateConfig struct {
 
 // Validate returns a *field.Error for the first field out of its range.
 func (c AggregateConfig) Validate() error {
-	switch {
-	case c.Policy != "" && c.Policy != PerNode && c.Policy != Sequential:
+	if c.Policy != "" && c.Policy != PerNode && c.Policy != Sequential {
 		return &field.Error{Package: "thesis", Field: "Policy", Value: string(c.Policy), Err: ErrPolicy}
-	case c.Clip != 0 && c.Policy == Sequential:
-		return &field.Error{Package: "thesis", Field: "Clip", Value: c.Clip, Err: ErrPolicy}
 	}
 	return c.Options.Validate()
 }
@@ -146,7 +142,7 @@ func (s *sequential) Globals(at time.Time) ([]aggregate.Global, error) {
 		if merr != nil {
 			return nil, errors.Join(err, merr)
 		}
-		g.Model, g.Reach, g.Kept = model, math.Inf(1), 1
+		g.Model = model
 	}
 	s.groups = kept // without those of which all nodes were forgotten
 	return globals, err

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/profile"
-	"github.com/spazio-scheduler/spazio/profile/classic"
 	"github.com/spazio-scheduler/spazio/profile/continuous"
 )
 
@@ -17,8 +16,6 @@ const (
 	spazio Tuner = "spazio"
 	// recommender is the default preset alone.
 	recommender Tuner = "recommender"
-	// band is spazio with the rules of continuous.Config.BandOnly.
-	band Tuner = "spazio-band"
 	// seed is the thesis's two profilers as they are written, with the whole
 	// application as one, which its components are not: see seedComponents.
 	seed Tuner = "seed"
@@ -30,7 +27,7 @@ const (
 )
 
 // Tuners are all, the default first.
-func Tuners() []Tuner { return []Tuner{spazio, recommender, band, seed, seedComponents, none} }
+func Tuners() []Tuner { return []Tuner{spazio, recommender, seed, seedComponents, none} }
 
 // tuner learns from readings of services, by their number, and returns what each should
 // request, in cores and bytes, 0 for what it does.
@@ -49,9 +46,6 @@ func newTuner(name Tuner, services []service) (tuner, error) {
 	t := &tuned{
 		preset: profile.Spazio(), off: name == recommender,
 		of: make([]tunedService, len(services)),
-	}
-	if name == band {
-		t.rules.BandOnly = true
 	}
 	for i := range services {
 		var err error
@@ -144,54 +138,6 @@ func (t *tuned) requests(at time.Time) ([]profile.Amounts, error) {
 			t.of[i].factors = factors[i]
 		}
 		requests[i] = t.of[i].factors.On(targets[i])
-	}
-	return requests, nil
-}
-
-// literal is the thesis's profiler as it is written. Its metric is the rate of seconds
-// in which the limit held the job up.
-type literal struct {
-	model      *classic.ResourceModel // of CPU
-	memory     *classic.ResourceModel
-	continuous *classic.Continuous
-	jobs       []classic.Job
-	metric     map[classic.Job][]float64
-}
-
-func newLiteral(services []service, components bool) (*literal, error) {
-	l := &literal{model: classic.NewCPUModel(), memory: classic.NewMemoryModel(), metric: map[classic.Job][]float64{}}
-	for _, s := range services {
-		job := classic.Job{Namespace: "default", Kind: "Deployment", Name: s.name}
-		l.jobs = append(l.jobs, job)
-		if err := l.model.InsertJob(start, job, nil); err != nil {
-			return nil, err
-		}
-	}
-	l.continuous = classic.NewContinuous(l.model, func(of classic.Job) []classic.Job {
-		if components { // calls go one way
-			return []classic.Job{of}
-		}
-		return l.jobs
-	})
-	return l, nil
-}
-
-func (l *literal) observe(at time.Time, service int, r reading) error {
-	job, seconds := l.jobs[service], r.span.Seconds()
-	l.metric[job] = append(l.metric[job], r.used.Throttled/seconds)
-	if err := l.memory.UpdateJob(at, job, classic.Sample{At: at, Value: r.used.Memory}); err != nil {
-		return err
-	}
-	return l.model.UpdateJob(at, job, classic.Sample{At: at, Value: r.used.CPU / seconds})
-}
-
-func (l *literal) requests(at time.Time) ([]profile.Amounts, error) {
-	l.continuous.Update(at, l.metric)
-	clear(l.metric)
-	requests := make([]profile.Amounts, len(l.jobs))
-	for i, job := range l.jobs {
-		requests[i].CPU, _ = l.model.GetJobPrediction(at, job)
-		requests[i].Memory, _ = l.memory.GetJobPrediction(at, job)
 	}
 	return requests, nil
 }

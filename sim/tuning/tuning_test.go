@@ -167,7 +167,7 @@ func TestBoutique(t *testing.T) {
 }
 
 func TestRowsDoNotDependOnWorkers(t *testing.T) {
-	tuners := []Tuner{recommender, band}
+	tuners := []Tuner{recommender, seed}
 	if testing.Short() {
 		tuners = tuners[1:]
 	}
@@ -185,7 +185,7 @@ func TestRowsDoNotDependOnWorkers(t *testing.T) {
 	if diff := cmp.Diff(all(1), rows, cmp.AllowUnexported(row{})); diff != "" {
 		t.Error(diff)
 	}
-	if r := rows[3]; r.Tuner != band || r.Seed != 2 || len(r.Minutes) != 60 {
+	if r := rows[3]; r.Tuner != seed || r.Seed != 2 || len(r.Minutes) != 60 {
 		t.Errorf("the last is %s, %d", r.Tuner, r.Seed)
 	}
 	if rows[0].Clairvoyant == rows[1].Clairvoyant || rows[0].Clairvoyant != rows[2].Clairvoyant {

@@ -94,8 +94,7 @@ func (b *backwards) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading
 // ofOthers are the energy metrics of a scheduler, tested by package plugin, and of spazio-host-energy,
 // tested by package powerd.
 var ofOthers = []string{
-	"spazio_energy_workload_watts", "spazio_energy_guests", "spazio_energy_guest_joules_total",
-	"spazio_energy_guest_publish_lateness_seconds", "spazio_energy_guest_refused_total",
+	"spazio_energy_workload_watts", "spazio_energy_guest_joules_total", "spazio_energy_guest_refused_total",
 }
 
 // Each energy metric in cmd/deploy/observe/metrics.json, and thus in the dashboards, is exported with

@@ -47,7 +47,6 @@ func NewCommand() *cobra.Command {
 	options := &config.Server.Aggregate
 	flags.DurationVar(&options.HalfLife, "half-life", 0, "silence after which a node weighs half (default 5m)")
 	flags.IntVar(&options.MaxNodes, "max-nodes", 0, "most nodes kept (default 20000)")
-	flags.Float64Var(&options.Clip, "clip", 0, "reduce the weight of a node whose distance from the median model is more than this times that of nine tenths of the nodes; 0 is off, otherwise at least 1")
 	flags.StringSliceVar(&config.Peers.Targets, "peer", nil, "host:port of another replica, or dns:///name:port of all; repeatable, may name this one")
 	flags.StringVar(&config.Snapshot, "snapshot", "", "file that the state is kept in across restarts; empty for none")
 	flags.DurationVar(&config.SnapshotInterval, "snapshot-interval", 0, "time between snapshots (default 10s)")

@@ -35,10 +35,9 @@ one another, whose CPU requests a profiler that begins with nothing sets every t
 minutes, and their limits to twice that. The limits at first are none ("unlimited"),
 the developers' ("default"), these less a third ("cut"), or less a third where they
 seem more than enough ("cut-some"). The tuners are the recommender with the
-continuous profiler ("spazio"), without ("recommender"), with the rules as they were
-first designed ("spazio-band"), the thesis's two profilers as written with the ten
-services as one application ("seed") and with the strongly connected components of
-their calls, which are ten ("seed-scc"), and none ("none").
+continuous profiler ("spazio"), without ("recommender"), the thesis's two profilers as
+written with the ten services as one application ("seed") and with the strongly
+connected components of their calls, which are ten ("seed-scc"), and none ("none").
 
 The table has the time after which the latency of a visit stays as it ends, what is
 requested in the end beside the least that is enough, and the service that its limit

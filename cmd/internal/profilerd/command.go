@@ -80,7 +80,6 @@ func NewCommand() *cobra.Command {
 	flags.IntVar(&config.Store.MaxWorkloads, "max-workloads", 20_000, "most workloads kept")
 	flags.DurationVar(&config.Store.Refresh, "refresh", 10*time.Minute, "time after which a profile that changed little is written again, and age of checkpoints")
 	flags.StringVar((*string)(&config.Store.Continuous.Mode), "continuous", string(profiler.Off), "correct recommendations every 10 minutes by how much CPU limits throttle workloads: off, observe (publish factors) or on")
-	flags.StringVar((*string)(&config.Store.Continuous.Metrics), "cp-metrics", string(profiler.OfAgents), "what measures how much CPU limits throttle workloads: agents, prometheus (the server of --prometheus), or seed (from that server what S. Galantino's profiler takes, which compares workloads with one another only)")
 	flags.DurationVar(&config.Store.Continuous.Rules.Every, "continuous-every", 10*time.Minute, "time between corrections")
 	flags.StringVar(&config.Prometheus.Address, "prometheus", "", "URL of a Prometheus server that knows what unknown workloads took before; empty for none")
 	flags.StringVar(&config.Prometheus.CAFile, "prometheus-ca-file", "", "PEM authorities that its certificate must come from (default the system's)")

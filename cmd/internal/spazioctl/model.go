@@ -59,7 +59,7 @@ func modelSight(s modelserver.Status) (v sight) {
 	}
 	for i, m := range s.Models {
 		channels, components := text.Table(m.ChannelTable()), text.Table(m.ComponentTable())
-		channels.Title, components.Title = m.Text(), m.SwayText()
+		channels.Title = m.Text()
 		if i > 0 {
 			channels.Title = "\n" + channels.Title
 		}

@@ -68,11 +68,10 @@ func TestModelTable(t *testing.T) {
 		t.Fatalf("exit code %d, stderr %q", code, stderr)
 	}
 	want := `schema v2;cpu=half-runnable;memory=available, version 1
-2 nodes, 0 clipped, mass 4.0; ages 0.0 s to 0.0 s, median 0.0 s
+2 nodes, mass 4.0; ages 0.0 s to 0.0 s, median 0.0 s
 CHANNEL  DIRECTION  COST OF A POD     SD
 cpu         1.0000            0.5  0.089
 memory      0.0000        unknown      -
-Nodes with a hundredth of the weight can have turned the direction by at most 9.01 degrees.
 COMPONENT   SIGMA     RMS  ENERGY   SHARE  DIRECTION
 1           1.414  0.4472       2  80.0 %  +1.000 +0.000
 2          0.7071  0.2236     0.5  20.0 %  +0.000 +1.000

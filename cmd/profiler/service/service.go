@@ -69,9 +69,6 @@ func (c Config) Validate() error {
 	if !(c.WriteRate >= 0) {
 		return &field.Error{Package: "profiler", Field: "WriteRate", Value: c.WriteRate, Err: profiler.ErrInvalid}
 	}
-	if m := c.Store.Continuous.Metrics; c.Prometheus.Address == "" && (m == profiler.OfPrometheus || m == profiler.OfSeed) {
-		return &field.Error{Package: "profiler", Field: "Continuous.Metrics", Value: m, Err: fmt.Errorf("%w: needs the address of a Prometheus server", profiler.ErrInvalid)}
-	}
 	err := cmp.Or(c.callers().Validate(), c.Store.Validate())
 	if err == nil && c.Prometheus.Address != "" {
 		err = c.Prometheus.Validate()

@@ -28,15 +28,12 @@ func config(t testing.TB) service.Config {
 // TestRefuses: what can't be is refused by name before anything listens.
 func TestRefuses(t *testing.T) {
 	for name, change := range map[string]func(*service.Config){
-		"WriteRate":  func(c *service.Config) { c.WriteRate = -1 },
-		"guesses":    func(c *service.Config) { c.Store.Continuous.Metrics = "guesses" },
-		"prometheus": func(c *service.Config) { c.Store.Continuous.Metrics = profiler.OfPrometheus },
-		"seed":       func(c *service.Config) { c.Store.Continuous.Metrics = profiler.OfSeed },
+		"WriteRate": func(c *service.Config) { c.WriteRate = -1 },
 	} {
 		c := config(t)
 		change(&c)
 		var bad *field.Error
-		if _, err := service.New(t.Context(), c); !errors.As(err, &bad) || bad.Field != "WriteRate" && bad.Field != "Continuous.Metrics" || !errors.Is(err, profiler.ErrInvalid) {
+		if _, err := service.New(t.Context(), c); !errors.As(err, &bad) || bad.Field != "WriteRate" || !errors.Is(err, profiler.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -450,8 +450,8 @@ func TestMetricsAreDescribed(t *testing.T) {
 	for d := range described {
 		names[d.String()] = true
 	}
-	if len(names) != 12 {
-		t.Errorf("%d metrics, want 12: %v", len(names), names)
+	if len(names) != 9 {
+		t.Errorf("%d metrics, want 9: %v", len(names), names)
 	}
 }
 

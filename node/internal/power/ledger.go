@@ -191,7 +191,6 @@ const (
 // ledger is who took the energy so far.
 type ledger struct {
 	closed  []sourceTotal // of sources that are not read, or were again since
-	changes uint64
 	refused map[string]uint64
 	rest    energy.Rest
 	pods    map[string]*podAccount // by UID

@@ -72,7 +72,6 @@ type Meter struct {
 	ratio   bool
 	failing bool // the source, or one of its zones
 	lost    bool // the last readings, or some of them, were refused
-	left    bool // that a source was read, and is no more
 
 	window window
 	ledger ledger
@@ -185,12 +184,6 @@ func (m *Meter) follow(err error) {
 		m.config.Logger.Info("the source of energy has changed", "from", m.name, "to", name)
 	} else {
 		m.config.Logger.Info("energy is read", "source", name, "quality", m.config.Source.Quality().String())
-	}
-	if m.name != noSource {
-		m.left = true
-	}
-	if m.left && name != noSource {
-		m.ledger.changes++
 	}
 	m.ledger.close(m.name, m.totals)
 	m.name, m.meter, m.totals = name, nil, m.totals[:0]
@@ -306,23 +299,19 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	nodeJoules   = desc("node_joules_total", "Energy that a zone of a source has counted. Zones of part=\"false\" add up to the node's energy; those of part=\"true\" are contained in others.", "source", "zone", "part")
 	nodeWatts    = desc("node_watts", "Power of the node.")
-	nodeWattsSD  = desc("node_watts_stddev", "Standard deviation of the power of the node.")
 	idleWatts    = desc("idle_watts", "Power of the node without load, once it is learnt.")
 	maxWatts     = desc("max_watts", "Power of the node at full load, once it is learnt.")
-	marginal     = desc("marginal_watts_per_core", "What a busy core more would take at the present load.")
 	quality      = desc("quality", "1 for what the power rests on, by the source that is read: measured, shared, platform or modelled; none while nothing is known.", "source", "quality")
 	unattributed = desc("unattributed_joules_total", "Energy that no pod is charged, by why: idle, system, or of pods that have ended.", "part")
 	podJoules    = desc("pod_joules_total", "Energy that a pod is charged: by its name, and by its UID if the name is not known or a newer pod has it. A pod that has ended is shown for two minutes, and 500 of these at most.", "pod_namespace", "pod_name", "pod_uid")
 	podJoulesSD  = desc("pod_joules_stddev", "Standard deviation of what a pod is charged.", "pod_namespace", "pod_name", "pod_uid")
 	refusedTotal = desc("refused_total", "Readings that could not be made or used, by the cause.", "cause")
-	changesTotal = desc("source_changes_total", "How often another source of energy was taken.")
 )
 
 // Describe implements prometheus.Collector.
 func (m *Meter) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		nodeJoules, nodeWatts, nodeWattsSD, idleWatts, maxWatts, marginal, quality, unattributed,
-		podJoules, podJoulesSD, refusedTotal, changesTotal,
+		nodeJoules, nodeWatts, idleWatts, maxWatts, quality, unattributed, podJoules, podJoulesSD, refusedTotal,
 	} {
 		c <- d
 	}
@@ -352,12 +341,10 @@ func (m *Meter) metrics() (all []prometheus.Metric) {
 	gauge(quality, 1, m.name, m.power.Quality.String())
 	if p := m.power; p.Known() {
 		gauge(nodeWatts, p.Watts)
-		gauge(nodeWattsSD, p.SD)
 	}
 	if p := m.power; m.learnt {
 		gauge(idleWatts, p.Idle)
 		gauge(maxWatts, p.Max)
-		gauge(marginal, p.Marginal)
 	}
 	l := &m.ledger
 	counter(unattributed, l.rest.Idle, "idle")
@@ -375,7 +362,6 @@ func (m *Meter) metrics() (all []prometheus.Metric) {
 	for cause, n := range l.refused {
 		counter(refusedTotal, float64(n), cause)
 	}
-	counter(changesTotal, float64(l.changes))
 	return all
 }
 

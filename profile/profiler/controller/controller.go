@@ -86,7 +86,6 @@ func New(c Config) (*Controller, error) {
 	r.asker = newAsker(c, r.metrics)
 	r.podStore = &podStore{store: c.Store, unknown: r.asker.add, synced: make(chan struct{})}
 	r.objects = &objects{store: c.Store, of: map[types.NamespacedName]kept{}, strange: func(name types.NamespacedName, why error) {
-		r.metrics.strange.Inc()
 		r.complain("strange", "a profile is passed over", "profile", name.String(), "error", why)
 	}}
 	if err := r.addActuators(); err != nil {
@@ -254,7 +253,7 @@ type Config struct {
 	// History, if set, is asked about workloads that nothing is known of.
 	History History
 	// Services, if set, is asked before each step of the Store's continuous profiler who
-	// called whom, and for the Store's Metrics unless they are the agents'.
+	// called whom.
 	Services Services
 	// VPAName, if set, is by what name objects of the Vertical Pod Autoscaler ask for our
 	// recommendations.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -97,11 +98,15 @@ func (r *replica) measure(t *testing.T, deployment string, n int, cores, memory 
 	r.window(string(pod.UID), cores, memory)
 }
 
-func (r *replica) window(uid string, cores, memory float64) {
+func (r *replica) window(uid string, cores, memory float64) { r.throttled(uid, cores, memory, 0) }
+
+// throttled is window of a pod whose limit held it up in a share of its periods.
+func (r *replica) throttled(uid string, cores, memory, share float64) {
+	periods := uint32(600 * min(1, math.Ceil(share)))
 	r.sequence++
 	r.store.Windows(time.Now(), agent.UsageBatch{Node: "node", Incarnation: 1, Sequence: r.sequence, Windows: []agent.Window{{
 		Pod:   reserve.KeyOf(uid),
-		Usage: profile.Usage{Age: time.Hour, Span: time.Minute, CPU: 60 * cores, Pressure: true, Memory: memory, MemoryPeak: memory},
+		Usage: profile.Usage{Age: time.Hour, Span: time.Minute, CPU: 60 * cores, Pressure: true, Memory: memory, MemoryPeak: memory, Periods: periods, ThrottledPeriods: uint32(600 * share)},
 	}}})
 }
 
@@ -450,15 +455,12 @@ spazio_profiler_pods 4
 # HELP spazio_profiler_unpublished_workloads Workloads that wait to be published.
 # TYPE spazio_profiler_unpublished_workloads gauge
 spazio_profiler_unpublished_workloads 0
-# HELP spazio_profiler_waiting_windows Windows that wait for their pod.
-# TYPE spazio_profiler_waiting_windows gauge
-spazio_profiler_waiting_windows 0
 # HELP spazio_profiler_workloads Workloads that are known.
 # TYPE spazio_profiler_workloads gauge
 spazio_profiler_workloads 2
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "spazio_profiler_nodes", "spazio_profiler_pods",
-		"spazio_profiler_unpublished_workloads", "spazio_profiler_waiting_windows", "spazio_profiler_workloads"); err != nil {
+		"spazio_profiler_unpublished_workloads", "spazio_profiler_workloads"); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
-	"github.com/spazio-scheduler/spazio/profile/continuous"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
@@ -116,10 +115,6 @@ func (a *asker) ask(ctx context.Context, of profile.Workload) {
 type Services interface {
 	// Flows are all that went between workloads, which may have no kind.
 	Flows(ctx context.Context, at time.Time, span time.Duration) ([]connection.Flow, error)
-	// Throttled are the pods that have a CPU limit.
-	Throttled(ctx context.Context, at time.Time, span time.Duration) ([]continuous.Throttling, error)
-	// Literal are the metrics of S. Galantino's thesis (see package profile).
-	Literal(ctx context.Context, at time.Time, span time.Duration) (continuous.Literal, error)
 }
 
 // tune has the Store's continuous profiler take its steps until ctx ends, on every
@@ -163,30 +158,7 @@ func (c *Controller) ask(ctx context.Context, f Services, span time.Duration) {
 	if err == nil {
 		err = c.config.Store.Connected(at, span, flows)
 	}
-	c.countAnswer(ctx, "connections", err)
-	switch c.config.Store.Metrics() {
-	case profiler.OfSeed:
-		metrics, err := f.Literal(ctx, time.Now(), span)
-		if err == nil {
-			c.config.Store.Literal(metrics)
-		}
-		c.countAnswer(ctx, "literal", err)
-	case profiler.OfPrometheus:
-		pods, err := f.Throttled(ctx, time.Now(), span)
-		if err == nil {
-			c.config.Store.Throttled(pods)
-		}
-		c.countAnswer(ctx, "throttling", err)
-	}
-}
-
-// countAnswer counts an answer.
-func (c *Controller) countAnswer(ctx context.Context, what string, err error) {
-	switch {
-	case err == nil:
-		c.metrics.services.WithLabelValues(what, "answered").Inc()
-	case ctx.Err() == nil:
-		c.metrics.services.WithLabelValues(what, "failed").Inc()
-		c.complain("services "+what, "throttling or calls of services cannot be read", "of", what, "error", err)
+	if err != nil && ctx.Err() == nil {
+		c.complain("services", "calls of services cannot be read", "error", err)
 	}
 }

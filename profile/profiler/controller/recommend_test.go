@@ -82,9 +82,6 @@ func TestAutoscalersAreRecommended(t *testing.T) {
 	if got := s.targetOf("web"); got.cpu < 500 || got.cpu > 1000 || got.memory > 2e9 {
 		t.Errorf("recommended %v", got)
 	}
-	eventually(t, "it is counted", func() bool {
-		return r.gauge("spazio_profiler_autoscalers", "true") == 1 && r.gauge("spazio_profiler_autoscalers", "false") == 0 && r.gauge("spazio_profiler_strange_objects_total", "") >= 1
-	})
 	r.window(string(podOf("web", 1).UID), .5, 4e9)
 	eventually(t, "more is recommended", func() bool { return s.targetOf("web").memory >= 4e9 })
 	if n := s.written("PATCH", vpaPath("cart")) + s.written("PATCH", vpaPath("strange")); n != 0 {
@@ -93,7 +90,7 @@ func TestAutoscalersAreRecommended(t *testing.T) {
 	// An object that names Spazio later is served; a deleted one is forgotten.
 	s.remove(vpaPath("web"))
 	s.edit(t, vpaPath("cart"), func(o object) { o["spec"].(map[string]any)["recommenders"] = us })
-	eventually(t, "the other is served", func() bool { return s.targetOf("cart").cpu > 0 && r.gauge("spazio_profiler_autoscalers", "true") == 1 })
+	eventually(t, "the other is served", func() bool { return s.targetOf("cart").cpu > 0 })
 	if failed := r.gauge("spazio_profiler_writes_total", "failed"); failed != 0 {
 		t.Errorf("%v writes failed", failed)
 	}

@@ -291,7 +291,6 @@ func (a *autoscalers) read(object any) (vpaObject, bool) {
 	}
 	o, err := decodeVPA(u.Object)
 	if err != nil {
-		a.metrics.strange.Inc()
 		a.complain("strange "+vpaKind, "an autoscaler's object is passed over", "object", u.GetNamespace()+"/"+u.GetName(), "error", err)
 		return o, false
 	}
@@ -320,23 +319,17 @@ func (a *autoscalers) status(now time.Time, o *vpaObject) (next vpaStatus, is bo
 	return next, equalVPA(next, o.Status)
 }
 
-// look counts the objects and finds those whose status is not what it should be.
+// look finds the objects whose status is not what it should be.
 func (a *autoscalers) look(now time.Time) (due []types.NamespacedName) {
-	served := 0
 	for _, name := range a.objects.names() {
 		o, ok := a.objects.get(name)
 		if !ok {
 			continue
 		}
-		if o.Status.Recommendation != nil {
-			served++
-		}
 		if _, is := a.status(now, &o); !is {
 			due = append(due, name)
 		}
 	}
-	a.metrics.autoscalers.WithLabelValues("true").Set(float64(served))
-	a.metrics.autoscalers.WithLabelValues("false").Set(float64(len(a.objects.names()) - served))
 	return due
 }
 

@@ -128,11 +128,8 @@ func (w *writer) publish(ctx context.Context, now time.Time) bool {
 		return true
 	}
 	w.config.Store.Published(u)
-	if !u.Gone {
-		w.metrics.delay.Observe(time.Since(u.Since).Seconds())
-		if w.exporter != nil {
-			w.exporter.add(u)
-		}
+	if !u.Gone && w.exporter != nil {
+		w.exporter.add(u)
 	}
 	return true
 }
@@ -201,7 +198,6 @@ func (w *writer) save(ctx context.Context, now time.Time) bool {
 		return false
 	}
 	if left := due[0].Left; left > 0 {
-		w.metrics.left.Add(float64(left))
 		w.complain("left", "a checkpoint has no room for some workloads", "checkpoint", due[0].Number, "workloads", left)
 	}
 	err := w.keep(ctx, w.checkpointOf(due[0]))

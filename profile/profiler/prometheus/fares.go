@@ -10,7 +10,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
-	"github.com/spazio-scheduler/spazio/profile/continuous"
 )
 
 // The queries of how services fare. Istio's proxies on both ends count a request, those
@@ -22,20 +21,7 @@ const (
 	flowQuery = `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace)` +
 		` (max without (instance, container, port, job, endpoint, service, monitor, prometheus, prometheus_replica, replica, __replica__)` +
 		` (label_replace(rate(istio_%s_bytes_sum{reporter="source"}[%ds]), "host", "$1", "instance", "(.+?)(:[0-9]+)?")))`
-	// The thesis's queries (§5.3.1), of all jobs at once: in it they name a job by
-	// pod="name.*", which no pod is called.
-	seedThrottledQuery = `avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container) (rate(container_cpu_cfs_throttled_seconds_total{pod!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[%ds:1m])`
-	seedFailuresQuery  = `avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container, failure_type, scope) (rate(container_memory_failures_total{pod!="", container!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[%ds:1m])`
 )
-
-// heldQuery asks for the share of the periods of pods' limits, in a span, in which these held
-// them up.
-func heldQuery(span time.Duration) string {
-	of := func(metric string) string {
-		return "(" + containers("namespace, pod", fmt.Sprintf("increase(container_cpu_cfs_%s{%%s}[%ds])", metric, seconds(span)), "") + ")"
-	}
-	return of("throttled_periods_total") + " / " + of("periods_total")
-}
 
 // Flows are the bytes a second between workloads in a span of time that ended at a time,
 // by Istio's metrics, which do not have their kinds. Errors name the query.
@@ -76,67 +62,6 @@ func (h *History) Flows(ctx context.Context, at time.Time, span time.Duration) (
 func known(w profile.Workload) bool {
 	return w.Namespace != "" && w.Namespace != "unknown" && w.Name != "" && w.Name != "unknown"
 }
-
-// Throttled are the pods with a CPU limit and how it held them up in a span of time that
-// ended at a time. Errors name the query.
-func (h *History) Throttled(ctx context.Context, at time.Time, span time.Duration) ([]continuous.Throttling, error) {
-	samples, err := h.instant(ctx, heldQuery(span), at)
-	if err != nil {
-		return nil, err
-	}
-	var pods []continuous.Throttling
-	for _, s := range samples {
-		t := continuous.Throttling{Namespace: string(s.Metric["namespace"]), Pod: string(s.Metric["pod"]), Share: float64(s.Value)}
-		switch {
-		case math.IsNaN(t.Share): // no period: it did not run
-		case t.Namespace == "" || t.Pod == "" || !(t.Share >= 0) || t.Share > 1+extrapolated:
-			h.dropped.Add(1)
-		default:
-			t.Share = min(t.Share, 1)
-			pods = append(pods, t)
-		}
-	}
-	return pods, nil
-}
-
-// Literal are the thesis's metrics, as a mean of a span of time that ended at a time: by
-// its own queries, which take a suffix of five letters off the pods' names and add up what
-// is left alike. Errors name the query.
-func (h *History) Literal(ctx context.Context, at time.Time, span time.Duration) (continuous.Literal, error) {
-	var all continuous.Literal
-	for _, q := range []struct {
-		text string
-		most float64
-		to   *[]continuous.Metric
-	}{{seedThrottledQuery, mostThrottled, &all.Throttled}, {seedFailuresQuery, mostFailures, &all.Failures}} {
-		samples, err := h.instant(ctx, fmt.Sprintf(q.text, seconds(span)), at)
-		if err != nil {
-			return continuous.Literal{}, err
-		}
-		for _, s := range samples {
-			m := continuous.Metric{Namespace: string(s.Metric["namespace"]), Pod: string(s.Metric["pod"]), Value: float64(s.Value)}
-			if m.Namespace == "" || m.Pod == "" || !(m.Value >= 0) || m.Value > q.most {
-				h.dropped.Add(1)
-				continue
-			}
-			*q.to = append(*q.to, m)
-		}
-	}
-	return all, nil
-}
-
-// Bounds of the thesis's metrics, of all pods that are added up under a name.
-const (
-	// mostThrottled is in seconds a second: tasks are held up on each core for at most the
-	// span, and no name has more than a thousand pods on the largest of machines.
-	mostThrottled = 1000 * mostCores
-	// mostFailures is in failures a second: none is handled by a core in less than 100 ns.
-	mostFailures = 1e7 * mostThrottled
-)
-
-// extrapolated is by what an increase may be too large, as Prometheus goes on to the
-// ends of its range.
-const extrapolated = .1
 
 func seconds(span time.Duration) int64 { return max(int64(math.Ceil(span.Seconds())), 1) }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
-	"github.com/spazio-scheduler/spazio/profile/continuous"
 	"github.com/spazio-scheduler/spazio/profile/profiler/prometheus"
 )
 
@@ -72,72 +70,6 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-func TestThrottled(t *testing.T) {
-	pod := func(name, value string) string {
-		return sample(value, map[string]string{"namespace": "shop", "pod": name})
-	}
-	s := serve(t, func(string) (int, string) {
-		return 200, vector(pod("web-1", "0.25"), pod("slight", "1.05"), pod("idle", "NaN"), pod("much", "1.2"), pod("less", "-0.1"), pod("", "0.5"))
-	})
-	h := history(t, prometheus.Config{Address: s.URL})
-	pods, err := h.Throttled(t.Context(), now, 90*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []continuous.Throttling{{Namespace: "shop", Pod: "web-1", Share: .25}, {Namespace: "shop", Pod: "slight", Share: 1}}
-	if diff := cmp.Diff(want, pods); diff != "" {
-		t.Error(diff)
-	}
-	if got := h.Dropped(); got != 3 {
-		t.Errorf("%d dropped, want 3", got)
-	}
-	ask := `(sum by (namespace, pod) (max by (namespace, pod, container) (increase(container_cpu_cfs_throttled_periods_total{container!="",container!="POD"}[90s])))` +
-		` or max by (namespace, pod) (increase(container_cpu_cfs_throttled_periods_total{container="",pod!=""}[90s])))` +
-		` / (sum by (namespace, pod) (max by (namespace, pod, container) (increase(container_cpu_cfs_periods_total{container!="",container!="POD"}[90s])))` +
-		` or max by (namespace, pod) (increase(container_cpu_cfs_periods_total{container="",pod!=""}[90s])))`
-	if got := s.asked[0].query; got != ask {
-		t.Errorf("asked %s", got)
-	}
-}
-
-func TestLiteral(t *testing.T) {
-	pod := func(name, value string) string {
-		return sample(value, map[string]string{"namespace": "shop", "pod": name})
-	}
-	s := serve(t, func(query string) (int, string) {
-		if strings.Contains(query, "failures") {
-			return 200, vector(pod("web-5d4f8c7b9", "1500.5"), pod("busy", "5e9"), pod("wrapped", "6e16"))
-		}
-		// 2^64 ns within one of ten minutes are 31 million seconds a second.
-		return 200, vector(pod("web-5d4f8c7b9", "3.5"), pod("many", "4e6"), pod("idle", "NaN"), pod("less", "-1"), pod("wrapped", "30744573"), pod("", "1"))
-	})
-	h := history(t, prometheus.Config{Address: s.URL})
-	got, err := h.Literal(t.Context(), now, 10*time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := continuous.Literal{
-		Throttled: []continuous.Metric{{Namespace: "shop", Pod: "web-5d4f8c7b9", Value: 3.5}, {Namespace: "shop", Pod: "many", Value: 4e6}},
-		Failures:  []continuous.Metric{{Namespace: "shop", Pod: "web-5d4f8c7b9", Value: 1500.5}, {Namespace: "shop", Pod: "busy", Value: 5e9}},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if got := h.Dropped(); got != 5 {
-		t.Errorf("%d dropped, want 5", got)
-	}
-	// Golden: the thesis's own metric (§5.3.1) within a mean of the time between two steps, and
-	// each container once.
-	for i, want := range []string{
-		`avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container) (rate(container_cpu_cfs_throttled_seconds_total{pod!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[600s:1m])`,
-		`avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container, failure_type, scope) (rate(container_memory_failures_total{pod!="", container!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[600s:1m])`,
-	} {
-		if got := s.asked[i].query; got != want {
-			t.Errorf("asked %s", got)
-		}
-	}
-}
-
 func TestServicesFail(t *testing.T) {
 	for name, answers := range map[string]func(string) (int, string){
 		"500":          func(string) (int, string) { return 500, "internal" },
@@ -145,13 +77,8 @@ func TestServicesFail(t *testing.T) {
 		"no sample":    func(string) (int, string) { return 200, vector("null") },
 	} {
 		h := history(t, prometheus.Config{Address: serve(t, answers).URL})
-		_, err := h.Flows(t.Context(), now, time.Minute)
-		_, err2 := h.Throttled(t.Context(), now, time.Minute)
-		_, err3 := h.Literal(t.Context(), now, time.Minute)
-		for _, err := range []error{err, err2, err3} {
-			if err == nil || !strings.Contains(err.Error(), "prometheus: query ") {
-				t.Errorf("%s: %v", name, err)
-			}
+		if _, err := h.Flows(t.Context(), now, time.Minute); err == nil || !strings.Contains(err.Error(), "prometheus: query ") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -180,18 +107,6 @@ func FuzzServices(f *testing.F) {
 			g, _ := connection.New(connection.Config{})
 			if err := g.Observe(now, time.Minute, flows); err != nil {
 				t.Errorf("%q: %v", text, err)
-			}
-		}
-		literal, _ := h.Literal(t.Context(), now, time.Minute)
-		for _, m := range slices.Concat(literal.Throttled, literal.Failures) {
-			if !(m.Value >= 0) || math.IsInf(m.Value, 1) || m.Pod == "" {
-				t.Errorf("%q: %+v", text, m)
-			}
-		}
-		pods, _ := h.Throttled(t.Context(), now, time.Minute)
-		for _, p := range pods {
-			if !(p.Share >= 0) || p.Share > 1 || p.Pod == "" {
-				t.Errorf("%q: %+v", text, p)
 			}
 		}
 	})

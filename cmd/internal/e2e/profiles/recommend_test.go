@@ -44,7 +44,7 @@ var recommends = []string{"--vpa-name", "spazio", "--resize", "--export-liqo"}
 
 // observing returns the flags that query the calls between services each second.
 func observing(t *testing.T, caller string) []string {
-	return []string{"--prometheus", throttledService(t, caller, "elsewhere"), "--continuous", "observe", "--continuous-every", "1s"}
+	return []string{"--prometheus", callingService(t, caller, "elsewhere"), "--continuous", "observe", "--continuous-every", "1s"}
 }
 
 // vpaTools is the module that pins the Vertical Pod Autoscaler's.

@@ -1,4 +1,0 @@
-package transport
-
-// WithRawIO exports the wrapper of clients' connections.
-var WithRawIO = withRawIO
