@@ -1,6 +1,9 @@
 package sample
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestClamp(t *testing.T) {
 	for _, c := range []struct{ x, want int }{{0, 2}, {3, 3}, {9, 4}} {
@@ -18,6 +21,7 @@ func TestAdd(t *testing.T) {
 }
 
 func TestCountdown(t *testing.T) {
+	time.Sleep(50 * time.Millisecond)
 	if n, err := Countdown(3); n != 3 || err != nil {
 		t.Errorf("Countdown(3) = %d, %v", n, err)
 	}
