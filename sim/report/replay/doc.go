@@ -3,7 +3,7 @@
 // or what the reports would have been with other options.
 //
 //	reader, err := recording.Open("recording")
-//	result, err := replay.Run(reader, replay.Options{Set: []string{"caution=0.5"}, Draw: true})
+//	result, err := replay.Run(reader, replay.Options{Set: []string{"avail.caution=0.5"}, Draw: true})
 //	err = result.WriteText(os.Stdout)
 //	err = result.Save("replay.svg")
 //

@@ -1,45 +1,16 @@
 package replay
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
-// CheckTarget returns a *field.Error if Save does not take the path.
-func CheckTarget(path string) error {
-	if report.CheckPicture(path) == nil {
-		return nil
-	}
-	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		return report.Refuse("path", path, "a directory or a file ending in .png or .svg")
-	}
-	return nil
-}
-
-// Save draws the channels, the pods, the signal and the estimates over time, into
-// one file or, as a PNG each, into a directory, which it makes if need be. Without
-// Options.Draw it is refused with a *field.Error.
+// Save draws the channels, the pods, the signal and the estimates over time into a file ending in .svg
+// or .png. Without Options.Draw it is refused with a *field.Error.
 func (r Result) Save(path string) error {
 	if r.traces == nil {
 		return report.Refuse("Draw", false, "set to draw a replay")
 	}
-	panels := r.traces.panels()
-	if report.CheckPicture(path) == nil {
-		return report.Chart{Panels: panels}.WriteFile(path)
-	}
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return err
-	}
-	for i, panel := range panels {
-		name := fmt.Sprintf("%d-%s.png", i+1, report.FileName(panel.Title))
-		if err := (report.Chart{Panels: []report.Panel{panel}}).WriteFile(filepath.Join(path, name)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return report.Chart{Panels: r.traces.panels()}.WriteFile(path)
 }
 
 // panels are one above the other on the same axis of time.

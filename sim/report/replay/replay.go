@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
@@ -17,8 +18,6 @@ type Options struct {
 	// Set makes assignments to the pipeline's options, key=value; Names lists the
 	// keys.
 	Set []string
-	// Window is the part that is shown. All of the recording is replayed.
-	Window window
 	// Draw gathers what Result.Save draws.
 	Draw bool
 	// CSV, if not nil, gets a line for each report.
@@ -59,10 +58,10 @@ type Result struct {
 	traces *traces // nil unless drawn
 }
 
-// player runs a recording and hands what falls into its window to those who
-// asked.
+// player runs a recording and hands what comes of it to those who asked.
 type player struct {
 	Options
+	start    time.Time // of the first record that has one
 	override func(*agent.Config)
 	result   Result
 	rows     *rows     // nil if none are wanted
@@ -125,12 +124,12 @@ func (p *player) feed(m *recording.Matcher, rec recording.Record) error {
 	} else if err != nil {
 		return err
 	}
-	p.Window.begin(rec.At)
-	if p.Window.holds(rec.At) {
-		p.result.record(rec)
-		p.draw(m, rec)
+	if p.start.IsZero() {
+		p.start = rec.At
 	}
-	if ok && p.Window.holds(pair.At()) {
+	p.result.record(rec)
+	p.draw(m, rec)
+	if ok {
 		return p.report(pair)
 	}
 	return nil
@@ -161,20 +160,20 @@ func (p *player) draw(m *recording.Matcher, rec recording.Record) {
 	if t == nil {
 		return
 	}
-	t.record(rec, p.Window.start)
+	t.record(rec, p.start)
 	if rec.Kind == recording.KindSample && m.Pipeline() != nil {
 		p.usage = m.Pipeline().UsageTo(p.usage)
-		t.sample(rec, p.usage, p.Window.start)
+		t.sample(rec, p.usage, p.start)
 	}
 }
 
 func (p *player) report(pair recording.Pair) error {
 	p.result.pair(pair)
 	if t := p.result.traces; t != nil {
-		t.report(pair, p.Window.start)
+		t.report(pair, p.start)
 	}
 	if p.rows != nil {
-		return p.rows.report(pair, p.Window.start)
+		return p.rows.report(pair, p.start)
 	}
 	return nil
 }
