@@ -68,10 +68,6 @@ func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
 	var mu sync.Mutex
 	next, done := 0, 0
 	results := make([]outcome, len(tasks))
-	var shared *memo
-	if o.Observe == nil {
-		shared = newMemo()
-	}
 	observed := 0
 	for range max(o.Workers, 1) {
 		running.Go(func() {
@@ -83,7 +79,7 @@ func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
 				if i >= len(tasks) || ctx.Err() != nil {
 					return
 				}
-				result, err := tasks[i].runOrRecall(ctx, o.Kept, shared)
+				result, err := tasks[i].runOrRecall(ctx, o.Kept)
 				if err != nil {
 					cancel(fmt.Errorf("%s under %s, seed %d: %w", tasks[i].kase.Label, tasks[i].scheduler, tasks[i].seed, err))
 					return
@@ -152,19 +148,19 @@ func plan(cases []Case, o Options) ([]task, error) {
 }
 
 // runOrRecall makes the run unless its rows were kept.
-func (t task) runOrRecall(ctx context.Context, kept *kept, shared *memo) (outcome, error) {
+func (t task) runOrRecall(ctx context.Context, kept *kept) (outcome, error) {
 	if rows := kept.of(t); rows != nil {
 		return outcome{rows: rows}, nil
 	}
-	ended, err := t.run(ctx, shared)
+	ended, err := t.run(ctx)
 	if err == nil {
 		kept.add(t, ended.rows)
 	}
 	return ended, err
 }
 
-// run makes the run, or takes the metrics of one like it; shared may be nil.
-func (t task) run(ctx context.Context, shared *memo) (outcome, error) {
+// run makes the run.
+func (t task) run(ctx context.Context) (outcome, error) {
 	config, pods, err := t.kase.Experiment.build(t.kase.Params, t.seed)
 	if err != nil {
 		return outcome{}, err
@@ -184,17 +180,7 @@ func (t task) run(ctx context.Context, shared *memo) (outcome, error) {
 	if err := t.place(&config); err != nil {
 		return outcome{}, err
 	}
-	var result *sim.Result
-	run := func() (metrics []sim.Metric, err error) {
-		result, metrics, err = t.metrics(ctx, config, pods)
-		return metrics, err
-	}
-	var metrics []sim.Metric
-	if shared != nil {
-		metrics, err = shared.metrics(t.computed(), config, pods, run)
-	} else {
-		metrics, err = run()
-	}
+	result, metrics, err := t.metrics(ctx, config, pods)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -260,14 +246,6 @@ func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) (*sim.R
 		result, err = sim.Run(ctx, c, pods)
 	}
 	return &result, sim.Summarise(result), err
-}
-
-// computed names what places no pods; a scheduler that does is in the configuration.
-func (t task) computed() string {
-	if t.scheduler == lowerBound || t.scheduler == centralQueue {
-		return t.scheduler
-	}
-	return ""
 }
 
 // bound is the lower bound of the metrics that have one.

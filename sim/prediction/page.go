@@ -176,7 +176,7 @@ func (e Page) schedulers() (all []text.Table) {
 	}
 	for _, c := range cases {
 		name, _, _ := strings.Cut(c, "/")
-		t := text.Table{Title: name + ", " + comparison.CaseWords(c), Header: []string{"scheduler"}}
+		t := text.Table{Title: name + ", " + comparison.Settings(c), Header: []string{"scheduler"}}
 		for _, metric := range compared {
 			t.Header = append(t.Header, comparison.Words(metric))
 		}

@@ -98,7 +98,7 @@ func TestProntoPageIsReproducible(t *testing.T) {
 	for _, want := range []string{
 		"spazio-lab pronto evaluate b1 h1 --batch=20 --duration=10 --load=0.400000 --nodes=2 --recording=RECORDING" +
 			" --seeds=2 --series=ec2=DIR --simulate=20 --trace=DIR --work=2.000000 --report=FILE",
-		"recording, raw, 14 spikes", "batch, pods of 2 core-seconds", "background, ", "| pronto-coin |", "1 machines, 400 rows",
+		"recording, raw, 14 spikes", "batch, work=2, law=equal", "background, ", "| pronto-coin |", "1 machines, 400 rows",
 	} {
 		if !strings.Contains(files["pronto.md"], want) {
 			t.Errorf("no %q in\n%s", want, files["pronto.md"])

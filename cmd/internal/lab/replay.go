@@ -11,7 +11,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/replay"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
@@ -24,7 +23,6 @@ var errNoSamples = errors.New("no samples of a recording")
 // replayFlags are the command line in its own units.
 type replayFlags struct {
 	set    []string
-	plot   string
 	output string
 	verify bool
 }
@@ -37,8 +35,8 @@ func newReplayCommand() *cobra.Command {
 		Short: "Run an agent's recording again, as it was or with other options",
 		Long: `replay runs what spazio-agent --record has stored through the same pipeline and
 reports whether every report comes out the same, bit for bit. With --set it shows
-what the reports would have been with other options, and with --plot it draws
-the signal, the channels, the pods and the estimates.
+what the reports would have been with other options, and with --output csv every
+report as it was and as it would have been.
 
 The options of --set are
 ` + strings.Join(text.Wrap(strings.Join(replay.Names(), ", "), 78), "\n") + `.
@@ -47,7 +45,7 @@ It exits with 0, with 1 if --verify finds a difference or the recording can't be
 read, and with 2 if it was called wrongly. A torn end, as a crash leaves it, is
 no difference.`,
 		Example: `  spazio-lab replay --verify /var/lib/spazio/recording
-  spazio-lab replay --set fleet-share=0.3 --set estimator.method=joint --plot out.png recording
+  spazio-lab replay --set fleet-share=0.3 --set estimator.method=joint recording
   spazio-lab replay --output csv recording/00000003.spazio`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -56,7 +54,6 @@ no difference.`,
 	}
 	v := c.Flags()
 	v.StringArrayVar(&f.set, "set", nil, "replay with another option, key=value; may be repeated")
-	v.StringVar(&f.plot, "plot", "", "also draw into this .png or .svg file")
 	v.StringVarP(&f.output, "output", "o", "table", "what to print: table or json (a summary), or csv (every report)")
 	v.BoolVar(&f.verify, "verify", false, "fail if a report differs")
 	return c
@@ -82,11 +79,6 @@ func (f replayFlags) run(path string, stdout io.Writer) error {
 	if result.Samples == 0 {
 		return fmt.Errorf("%s: %w", path, errNoSamples)
 	}
-	if f.plot != "" {
-		if err := result.Save(f.plot); err != nil {
-			return err
-		}
-	}
 	if err := f.print(result, stdout); err != nil {
 		return err
 	}
@@ -101,7 +93,7 @@ func (f replayFlags) options(stdout io.Writer) (o replay.Options, err error) {
 	if f.verify && len(f.set) > 0 {
 		return o, errors.New("--verify and --set: with other options the reports are meant to differ")
 	}
-	o = replay.Options{Set: f.set, Draw: f.plot != ""}
+	o = replay.Options{Set: f.set}
 	if err := o.Validate(); err != nil {
 		return o, fmt.Errorf("--set: %w", err)
 	}
@@ -112,7 +104,7 @@ func (f replayFlags) options(stdout io.Writer) (o replay.Options, err error) {
 	default:
 		return o, fmt.Errorf("--output: %q is not table, json or csv", f.output)
 	}
-	return o, checkFile("plot", f.plot, report.CheckPicture)
+	return o, nil
 }
 
 func (f replayFlags) print(r replay.Result, stdout io.Writer) error {

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"image/png"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -214,7 +213,6 @@ func TestReplayUsage(t *testing.T) {
 		"not a method":   {dir, "--set", "estimator.method=best"},
 		"out of range":   {dir, "--set", "fleet-share=2"},
 		"verify and set": {dir, "--set", "avail.caution=1", "--verify"},
-		"plot":           {dir, "--plot", filepath.Join(dir, "00000001.spazio")},
 	} {
 		if code, _, stderr := replayed(t, args...); code != command.ExitUsage || stderr == "" {
 			t.Errorf("%s: exit code %d, %q", name, code, stderr)
@@ -240,41 +238,6 @@ func TestReplayCSV(t *testing.T) {
 		at, err := time.Parse(time.RFC3339Nano, row[0])
 		if err != nil || at.Before(start) || at.After(start.Add(time.Minute)) || row[3] != row[5] {
 			t.Errorf("row %v, %v", row, err)
-		}
-	}
-}
-
-func TestReplayPlot(t *testing.T) {
-	dir, out := t.TempDir(), t.TempDir()
-	record(t, dir, 120, honest)
-	picture := filepath.Join(out, "replay.png")
-	if code, _, stderr := replayed(t, dir, "--plot", picture, "--set", "avail.caution=-1"); code != command.ExitOK {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	file, err := os.Open(picture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	image, err := png.Decode(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if size := image.Bounds().Size(); size.X < 1000 || size.Y < 1000 {
-		t.Errorf("got a picture of %v", size)
-	}
-
-	vector := filepath.Join(out, "replay.svg")
-	if code, _, stderr := replayed(t, dir, "--plot", vector); code != command.ExitOK {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	text, err := os.ReadFile(vector)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, label := range []string{"cpu usage", "memory cost of a pod", "typical loads", "churn window", "seconds since 2025-06-01 12:00:00 UTC"} {
-		if !strings.Contains(string(text), label) {
-			t.Errorf("%q is missing in the picture", label)
 		}
 	}
 }

@@ -18,8 +18,6 @@ type Options struct {
 	// Set makes assignments to the pipeline's options, key=value; Names lists the
 	// keys.
 	Set []string
-	// Draw gathers what Result.Save draws.
-	Draw bool
 	// CSV, if not nil, gets a line for each report.
 	CSV io.Writer
 }
@@ -53,10 +51,7 @@ func (o Options) override() func(*agent.Config) {
 }
 
 // Result is what a replay found. It is safe for concurrent reading.
-type Result struct {
-	summary
-	traces *traces // nil unless drawn
-}
+type Result struct{ summary }
 
 // player runs a recording and hands what comes of it to those who asked.
 type player struct {
@@ -64,8 +59,7 @@ type player struct {
 	start    time.Time // of the first record that has one
 	override func(*agent.Config)
 	result   Result
-	rows     *rows     // nil if none are wanted
-	usage    []float64 // scratch
+	rows     *rows // nil if none are wanted
 }
 
 // Run reads r to its end. A torn end of a file, as a crash leaves it, is no error
@@ -77,9 +71,6 @@ func Run(r *recording.Reader, o Options) (Result, error) {
 		return Result{}, err
 	}
 	p := &player{Options: o, override: o.override(), result: Result{summary: summary{Options: o.Set}}}
-	if o.Draw {
-		p.result.traces = &traces{rerun: len(o.Set) > 0}
-	}
 	if o.CSV != nil {
 		p.rows = newRows(o.CSV)
 	}
@@ -128,7 +119,6 @@ func (p *player) feed(m *recording.Matcher, rec recording.Record) error {
 		p.start = rec.At
 	}
 	p.result.record(rec)
-	p.draw(m, rec)
 	if ok {
 		return p.report(pair)
 	}
@@ -149,29 +139,11 @@ func (p *player) header(h *recording.Header) error {
 			return refuse(p.Set, err)
 		}
 	}
-	if t := p.result.traces; t != nil {
-		t.begin(c)
-	}
 	return nil
-}
-
-func (p *player) draw(m *recording.Matcher, rec recording.Record) {
-	t := p.result.traces
-	if t == nil {
-		return
-	}
-	t.record(rec, p.start)
-	if rec.Kind == recording.KindSample && m.Pipeline() != nil {
-		p.usage = m.Pipeline().UsageTo(p.usage)
-		t.sample(rec, p.usage, p.start)
-	}
 }
 
 func (p *player) report(pair recording.Pair) error {
 	p.result.pair(pair)
-	if t := p.result.traces; t != nil {
-		t.report(pair, p.start)
-	}
 	if p.rows != nil {
 		return p.rows.report(pair, p.start)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -81,33 +80,6 @@ func TestRun(t *testing.T) {
 	other, err := run(t, dir, replay.Options{Set: []string{"avail.caution=-1"}, CSV: &csv})
 	if err != nil || other.Different == 0 || other.Recorded != same.Recorded || !strings.HasPrefix(csv.String(), "at,seconds,pods,") {
 		t.Errorf("with an option: %+v, %v", other, err)
-	}
-	if err := same.Save(filepath.Join(t.TempDir(), "p.svg")); !errors.Is(err, report.ErrInvalid) {
-		t.Errorf("drawn without Draw: %v", err)
-	}
-}
-
-func TestSave(t *testing.T) {
-	dir, out := t.TempDir(), t.TempDir()
-	if err := record(dir, 40); err != nil {
-		t.Fatal(err)
-	}
-	result, err := run(t, dir, replay.Options{Draw: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	picture := filepath.Join(out, "p.svg")
-	if err := result.Save(picture); err != nil {
-		t.Fatal(err)
-	}
-	svg, err := os.ReadFile(picture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"cpu usage", "n, pods that run", "seconds since 2025-06-01 12:00:00 UTC", "memory cost of a pod"} {
-		if !strings.Contains(string(svg), want) {
-			t.Errorf("no %q in the picture", want)
-		}
 	}
 }
 
