@@ -22,8 +22,8 @@
 //
 // # How
 //
-// The tests of each package run once without a mutant, for their coverage and their time; those
-// that fail, or take longer than -slow, are left out from then on. A mutant then meets the tests of its
+// The tests of each package, those of go test -short, run once without a mutant, for their coverage and
+// their time. A mutant then meets the tests of its
 // own package, by an overlay of its file, if any of them runs its line; one that does not compile is
 // none. A mutant under which the tests run away is stopped (ten times their time and five seconds)
 // and counts as killed.
@@ -60,7 +60,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/tools/go/packages"
 )
@@ -70,7 +69,6 @@ type options struct {
 	sample  int
 	seed    uint64
 	minimum float64
-	slow    time.Duration
 	verbose bool
 }
 
@@ -82,14 +80,13 @@ func main() {
 	flag.IntVar(&o.sample, "sample", 0, "mutants to choose at random; 0 takes all")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the choice")
 	flag.Float64Var(&o.minimum, "min", 0, "fail if less than this many percent are killed")
-	flag.DurationVar(&o.slow, "slow", 10*time.Second, "leave out tests that take longer than this")
 	flag.BoolVar(&o.verbose, "v", false, "also print the mutants that were killed, and by which test")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutate [flags] DIR...")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() == 0 || o.sample < 0 || o.slow <= 0 {
+	if flag.NArg() == 0 || o.sample < 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -128,7 +125,7 @@ func mutate(ctx context.Context, dir string, o options, out, progress io.Writer)
 	suites := map[string]*suite{}
 	for _, m := range chosen {
 		if suites[m.dir] == nil {
-			if suites[m.dir], err = survey(ctx, m.dir, o.slow, scratch, progress); err != nil {
+			if suites[m.dir], err = survey(ctx, m.dir, scratch); err != nil {
 				return err
 			}
 		}

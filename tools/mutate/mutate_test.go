@@ -17,9 +17,6 @@ import (
 func run(t *testing.T, o options) ([]string, error) {
 	t.Helper()
 	t.Setenv("GOWORK", "off")
-	if o.slow == 0 {
-		o.slow = time.Minute
-	}
 	slack = 2 * time.Second
 	var out bytes.Buffer
 	err := mutate(context.Background(), "testdata/sample", o, &out, io.Discard)
@@ -86,23 +83,11 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// Slow tests are left out, so no line of what they alone run is covered.
-func TestSlow(t *testing.T) {
-	got, err := run(t, options{slow: 30 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Join(got, "\n")
-	if n := strings.Count(text, ": Countdown: "); n != 8 || strings.Count(text, "uncovered") != n+2 {
-		t.Errorf("got %d lines of Countdown, want all 8, and all uncovered beside the two of Untested:\n%s", n, text)
-	}
-}
-
 func TestInterrupted(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := mutate(ctx, "testdata/sample", options{slow: time.Minute}, io.Discard, io.Discard)
+	err := mutate(ctx, "testdata/sample", options{}, io.Discard, io.Discard)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
