@@ -62,44 +62,29 @@ func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var running sync.WaitGroup
 	var mu sync.Mutex
-	next, done := 0, 0
+	done, observed := 0, 0
 	results := make([]outcome, len(tasks))
-	observed := 0
-	for range max(o.Workers, 1) {
-		running.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				next++
-				mu.Unlock()
-				if i >= len(tasks) || ctx.Err() != nil {
-					return
-				}
-				result, err := tasks[i].runOrRecall(ctx, o.Kept)
-				if err != nil {
-					cancel(fmt.Errorf("%s under %s, seed %d: %w", tasks[i].kase.Label, tasks[i].scheduler, tasks[i].seed, err))
-					return
-				}
-				mu.Lock()
-				results[i] = result
-				done++
-				for ; observed < len(tasks) && results[observed].rows != nil; observed++ {
-					tasks[observed].observe(o, &results[observed])
-				}
-				if o.Progress != nil {
-					o.Progress(done, len(tasks))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	running.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	err = sim.Parallel(ctx, len(tasks), o.Workers, func(ctx context.Context, i int) error {
+		t := tasks[i]
+		result, err := t.runOrRecall(ctx, o.Kept)
+		if err != nil {
+			return fmt.Errorf("%s under %s, seed %d: %w", t.kase.Label, t.scheduler, t.seed, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		results[i] = result
+		done++
+		for ; observed < len(tasks) && results[observed].rows != nil; observed++ {
+			tasks[observed].observe(o, &results[observed])
+		}
+		if o.Progress != nil {
+			o.Progress(done, len(tasks))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	var rows []Row
 	for _, r := range results {
