@@ -56,7 +56,6 @@ holds up most in the last half hour.`,
 	set.IntVar(&f.seeds, "seeds", 10, "how many seeds to run")
 	set.BoolVar(&f.heldOut, "held-out", false, "take the seeds that are not for tuning")
 	set.IntVar(&f.config.Minutes, "minutes", 180, "minutes for which the application serves")
-	f.config.Cores = 4
 	set.StringVar(&f.plot, "plot", "", "also draw the first seed's runs into this .png or .svg file; of one tuner and one kind of limits, its services")
 	f.bind(set)
 	return cmd
