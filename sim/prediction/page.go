@@ -19,8 +19,6 @@ type Page struct {
 	// Rows are of runs of Schedulers, which Runs describes.
 	Rows []experiment.Row
 	Runs comparison.Runs
-	// Command is what makes the page again.
-	Command string
 }
 
 // Schedulers returns the names of the schedulers that the page compares.
@@ -38,8 +36,6 @@ const (
 // Write writes the page; names of pictures begin with base.
 func (e Page) Write(p *report.Page, base string) error {
 	p.Paragraph(predictionIntro)
-	p.Paragraph("Written by")
-	p.Paragraph("    " + e.Command)
 	for _, s := range e.Result.Sources {
 		p.Paragraph(fmt.Sprintf("%s: %s.", s.Name, s.About))
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/prediction"
@@ -43,7 +42,7 @@ func newProntoCommand() *cobra.Command {
       --held-out --report pronto.md`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), cmd.Flags(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	set := evaluate.Flags()
@@ -55,7 +54,7 @@ func newProntoCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *prontoFlags) run(ctx context.Context, set *pflag.FlagSet, experiments []string, stdout, stderr io.Writer) error {
+func (f *prontoFlags) run(ctx context.Context, experiments []string, stdout, stderr io.Writer) error {
 	if err := f.validate(); err != nil {
 		return command.Usage(err)
 	}
@@ -74,7 +73,7 @@ func (f *prontoFlags) run(ctx context.Context, set *pflag.FlagSet, experiments [
 	if err != nil {
 		return err
 	}
-	page := prediction.Page{Result: result, Runs: f.runs(), Command: f.command(set, experiments)}
+	page := prediction.Page{Result: result, Runs: f.runs()}
 	page.Runs.Revision = "" // the page is the same as long as what it says is
 	if len(cases) > 0 {
 		options := f.options(stderr)
@@ -111,26 +110,4 @@ func (f *prontoFlags) sources(ctx context.Context) (all []prediction.Source, err
 	}
 	s, err := prediction.Simulate(ctx, f.simulated, f.seedsNamed()[0])
 	return append(all, s), err
-}
-
-// command is what makes the report again, with names in the place of paths.
-func (f *prontoFlags) command(set *pflag.FlagSet, experiments []string) string {
-	words := append([]string{"spazio-lab pronto evaluate"}, experiments...)
-	set.Visit(func(g *pflag.Flag) {
-		switch g.Name {
-		case "output", "report": // which the page does not depend on
-		case "recording":
-			words = append(words, "--recording=RECORDING")
-		case "trace":
-			words = append(words, "--trace=DIR")
-		case "series":
-			for _, series := range f.series {
-				name, _, _ := strings.Cut(series, "=")
-				words = append(words, fmt.Sprintf("--series=%s=DIR", name))
-			}
-		default:
-			words = append(words, fmt.Sprintf("--%s=%s", g.Name, strings.Trim(g.Value.String(), "[]")))
-		}
-	})
-	return strings.Join(append(words, "--report=FILE"), " ")
 }
