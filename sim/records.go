@@ -59,17 +59,6 @@ func PodTable(r Result) [][]string {
 	return rows
 }
 
-// TimelineTable is a run's timeline as a table, a header and a row a moment.
-func TimelineTable(r Result) [][]string {
-	rows := [][]string{{"at", "waiting", "starting", "running", "busy_cores", "memory"}}
-	for _, m := range r.Timeline {
-		rows = append(rows, []string{
-			number(m.At), strconv.Itoa(m.Waiting), strconv.Itoa(m.Starting), strconv.Itoa(m.Running), number(m.Busy), number(m.Memory),
-		})
-	}
-	return rows
-}
-
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // come is empty for what has not happened.

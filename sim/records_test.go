@@ -52,8 +52,4 @@ func TestTimeline(t *testing.T) {
 	if m := r.Timeline[2]; m.At != 4 || m.Busy < .99 || m.Busy > 1.01 || m.Memory != .8e9+3e9 {
 		t.Errorf("%+v", m)
 	}
-	table := sim.TimelineTable(sim.Result{Timeline: []sim.Moment{{At: 4, Waiting: 1, Starting: 2, Running: 3, Busy: .5, Memory: 6}}})
-	if diff := cmp.Diff([][]string{{"at", "waiting", "starting", "running", "busy_cores", "memory"}, {"4", "1", "2", "3", "0.5", "6"}}, table); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 }

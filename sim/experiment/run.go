@@ -62,48 +62,29 @@ func Run(ctx context.Context, cases []Case, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var running sync.WaitGroup
 	var mu sync.Mutex
-	next, done := 0, 0
+	done, observed := 0, 0
 	results := make([]outcome, len(tasks))
-	var shared *memo
-	if o.Observe == nil {
-		shared = newMemo()
-	}
-	observed := 0
-	for range max(o.Workers, 1) {
-		running.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				next++
-				mu.Unlock()
-				if i >= len(tasks) || ctx.Err() != nil {
-					return
-				}
-				result, err := tasks[i].runOrRecall(ctx, o.Kept, shared)
-				if err != nil {
-					cancel(fmt.Errorf("%s under %s, seed %d: %w", tasks[i].kase.Label, tasks[i].scheduler, tasks[i].seed, err))
-					return
-				}
-				mu.Lock()
-				results[i] = result
-				done++
-				for ; observed < len(tasks) && results[observed].rows != nil; observed++ {
-					tasks[observed].observe(o, &results[observed])
-				}
-				if o.Progress != nil {
-					o.Progress(done, len(tasks))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	running.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	err = sim.Parallel(ctx, len(tasks), o.Workers, func(ctx context.Context, i int) error {
+		t := tasks[i]
+		result, err := t.runOrRecall(ctx, o.Kept)
+		if err != nil {
+			return fmt.Errorf("%s under %s, seed %d: %w", t.kase.Label, t.scheduler, t.seed, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		results[i] = result
+		done++
+		for ; observed < len(tasks) && results[observed].rows != nil; observed++ {
+			tasks[observed].observe(o, &results[observed])
+		}
+		if o.Progress != nil {
+			o.Progress(done, len(tasks))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	var rows []Row
 	for _, r := range results {
@@ -152,19 +133,19 @@ func plan(cases []Case, o Options) ([]task, error) {
 }
 
 // runOrRecall makes the run unless its rows were kept.
-func (t task) runOrRecall(ctx context.Context, kept *kept, shared *memo) (outcome, error) {
+func (t task) runOrRecall(ctx context.Context, kept *kept) (outcome, error) {
 	if rows := kept.of(t); rows != nil {
 		return outcome{rows: rows}, nil
 	}
-	ended, err := t.run(ctx, shared)
+	ended, err := t.run(ctx)
 	if err == nil {
 		kept.add(t, ended.rows)
 	}
 	return ended, err
 }
 
-// run makes the run, or takes the metrics of one like it; shared may be nil.
-func (t task) run(ctx context.Context, shared *memo) (outcome, error) {
+// run makes the run.
+func (t task) run(ctx context.Context) (outcome, error) {
 	config, pods, err := t.kase.Experiment.build(t.kase.Params, t.seed)
 	if err != nil {
 		return outcome{}, err
@@ -184,17 +165,7 @@ func (t task) run(ctx context.Context, shared *memo) (outcome, error) {
 	if err := t.place(&config); err != nil {
 		return outcome{}, err
 	}
-	var result *sim.Result
-	run := func() (metrics []sim.Metric, err error) {
-		result, metrics, err = t.metrics(ctx, config, pods)
-		return metrics, err
-	}
-	var metrics []sim.Metric
-	if shared != nil {
-		metrics, err = shared.metrics(t.computed(), config, pods, run)
-	} else {
-		metrics, err = run()
-	}
+	result, metrics, err := t.metrics(ctx, config, pods)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -260,14 +231,6 @@ func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) (*sim.R
 		result, err = sim.Run(ctx, c, pods)
 	}
 	return &result, sim.Summarise(result), err
-}
-
-// computed names what places no pods; a scheduler that does is in the configuration.
-func (t task) computed() string {
-	if t.scheduler == lowerBound || t.scheduler == centralQueue {
-		return t.scheduler
-	}
-	return ""
 }
 
 // bound is the lower bound of the metrics that have one.

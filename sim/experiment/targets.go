@@ -19,21 +19,22 @@ type verdict struct {
 	Holds    bool
 }
 
-// against says what a target's measure is.
-type against int
+// against is the scheduler that a target's measure is a ratio to, or which of them.
+type against string
 
 const (
-	ratioToDefault against = iota
-	ratioToRequests
-	ratioToQueue
-	ratioToIdle
-	ratioToPooled
-	ratioToBest   // of the mean to the best of all other schedulers that place pods
-	ratioToTimely // the same, of those that end within timely of the lower bound
-	ratioToUnrelieved
-	// ratioToRecommender is the same, of those whose requests a recommender writes.
-	ratioToRecommender
-	itself // the metric, in its unit
+	itself            against = "" // the metric, in its unit
+	ratioToDefault    against = Default
+	ratioToRequests   against = requestsRight
+	ratioToQueue      against = centralQueue
+	ratioToIdle       against = Idle
+	ratioToPooled     against = pooled
+	ratioToUnrelieved against = unrelieved
+	// These are ratios of the mean to the best of all other schedulers that place pods, of those that
+	// end within timely of the lower bound, and of those whose requests a recommender writes.
+	ratioToBest        against = "best of the others"
+	ratioToTimely      against = "best of the others within 1.2 × lower-bound"
+	ratioToRecommender against = "best recommender"
 )
 
 // timely is how much longer than the lower bound a peer may take that does not buy one
@@ -138,18 +139,7 @@ var targets = []target{
 // whose schedulers were not run is left out.
 func Judge(cases []Case, rows []Row, scheduler string) []verdict {
 	var verdicts []verdict
-	measured := measures{
-		rows:  rows,
-		means: Summarise(rows),
-		ratios: map[against][]Line{
-			ratioToDefault:    Ratios(rows, Default),
-			ratioToRequests:   Ratios(rows, requestsRight),
-			ratioToQueue:      Ratios(rows, centralQueue),
-			ratioToIdle:       Ratios(rows, Idle),
-			ratioToPooled:     Ratios(rows, pooled),
-			ratioToUnrelieved: Ratios(rows, unrelieved),
-		},
-	}
+	measured := measures{rows: rows, means: Summarise(rows), ratios: map[against][]Line{}}
 	for _, c := range cases {
 		for _, t := range slices.Concat(targets, profileTargets, energyTargets, reliefTargets) {
 			if !t.applies(c) {
@@ -205,6 +195,9 @@ func (m measures) of(t target, label, scheduler string) (Interval, bool) {
 		}
 		return best(m.means, label, t.metric, scheduler, func(peer string) bool { return makespans[peer] <= timely*bound })
 	}
+	if m.ratios[t.against] == nil {
+		m.ratios[t.against] = Ratios(m.rows, string(t.against))
+	}
 	return interval(m.ratios[t.against], label, t.metric, scheduler)
 }
 
@@ -241,15 +234,9 @@ func (t target) claim() string {
 	if t.against == itself {
 		return fmt.Sprintf("%s ≤ %.4g", t.metric, t.bound)
 	}
-	of := map[against]string{
-		ratioToDefault: Default, ratioToRequests: requestsRight, ratioToQueue: centralQueue, ratioToIdle: Idle, ratioToPooled: pooled,
-		ratioToUnrelieved:  unrelieved,
-		ratioToRecommender: "best recommender",
-		ratioToBest:        "best of the others", ratioToTimely: fmt.Sprintf("best of the others within %g × lower-bound", timely),
-	}[t.against]
 	sign := "≤"
 	if t.atLeast {
 		sign = "≥"
 	}
-	return fmt.Sprintf("%s/%s %s %.3g", t.metric, of, sign, t.bound)
+	return fmt.Sprintf("%s/%s %s %.3g", t.metric, t.against, sign, t.bound)
 }

@@ -19,8 +19,6 @@ type Page struct {
 	// Rows are of runs of Schedulers, which Runs describes.
 	Rows []experiment.Row
 	Runs comparison.Runs
-	// Command is what makes the page again.
-	Command string
 }
 
 // Schedulers returns the names of the schedulers that the page compares.
@@ -38,8 +36,6 @@ const (
 // Write writes the page; names of pictures begin with base.
 func (e Page) Write(p *report.Page, base string) error {
 	p.Paragraph(predictionIntro)
-	p.Paragraph("Written by")
-	p.Paragraph("    " + e.Command)
 	for _, s := range e.Result.Sources {
 		p.Paragraph(fmt.Sprintf("%s: %s.", s.Name, s.About))
 	}
@@ -176,7 +172,7 @@ func (e Page) schedulers() (all []text.Table) {
 	}
 	for _, c := range cases {
 		name, _, _ := strings.Cut(c, "/")
-		t := text.Table{Title: name + ", " + comparison.CaseWords(c), Header: []string{"scheduler"}}
+		t := text.Table{Title: name + ", " + comparison.Settings(c), Header: []string{"scheduler"}}
 		for _, metric := range compared {
 			t.Header = append(t.Header, comparison.Words(metric))
 		}

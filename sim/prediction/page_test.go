@@ -71,7 +71,7 @@ func writtenPage(t *testing.T, s Source, factor float64) *report.Page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := Page{Result: r, Rows: runs(factor), Runs: comparison.Runs{Seeds: []uint64{1, 2}}, Command: "spazio-lab pronto evaluate"}
+	e := Page{Result: r, Rows: runs(factor), Runs: comparison.Runs{Seeds: []uint64{1, 2}}}
 	path := filepath.Join(t.TempDir(), "pronto.md")
 	p, err := report.NewPage(path, "Pronto")
 	if err != nil {

@@ -1,7 +1,6 @@
 package prediction
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -9,18 +8,16 @@ import (
 	"math"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 // errSeries is the reason why a series was refused; match it with errors.Is.
 var errSeries = errors.New("prediction: bad series")
 
-// Bounds of a directory of series.
-const (
-	maxSeries = 1000
-	maxRows   = 1 << 20
-)
+// maxSeries bounds a directory of series.
+const maxSeries = 1000
 
 // column is one that is read of a series: a part of another, or, where there is none, of
 // its own largest value.
@@ -92,29 +89,16 @@ func readNode(dir fs.FS, file string) (node, error) {
 }
 
 func readSeries(in io.Reader) (n node, err error) {
-	lines := bufio.NewScanner(in)
-	if !lines.Scan() {
-		return n, fmt.Errorf("%w: empty", errSeries)
-	}
-	separator, columns := ",", cloudWatch
-	if strings.Contains(lines.Text(), ";") {
-		separator, columns = ";", bitbrains
-	}
-	header := cells(lines.Text(), separator)
-	for line := 2; lines.Scan(); line++ {
-		if strings.TrimSpace(lines.Text()) == "" {
-			continue
+	columns := cloudWatch
+	err = workload.ReadRows(in, func(row workload.Row) error {
+		if row.Has(bitbrains[0].name) {
+			columns = bitbrains
 		}
-		y, err := values(columns, header, cells(lines.Text(), separator))
-		if err != nil {
-			return n, fmt.Errorf("%w: line %d, row %d: %w", errSeries, line, len(n.Metrics)+1, err)
-		}
-		if len(n.Metrics) == maxRows {
-			return n, fmt.Errorf("%w: more than %d rows", errSeries, maxRows)
-		}
+		y, err := values(columns, row)
 		n.Metrics = append(n.Metrics, y)
-	}
-	if err := lines.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return n, fmt.Errorf("%w: %w", errSeries, err)
 	}
 	if len(n.Metrics) == 0 {
@@ -127,30 +111,11 @@ func readSeries(in io.Reader) (n node, err error) {
 	return n, nil
 }
 
-func cells(line, separator string) []string {
-	all := strings.Split(line, separator)
-	for i := range all {
-		all[i] = strings.TrimSpace(all[i])
-	}
-	return all
-}
-
 // values are the columns of a row, at most 1 where it is known what they are of.
-func values(columns []column, header, row []string) ([]float64, error) {
-	cell := func(name string) (float64, error) {
-		i := slices.Index(header, name)
-		if i < 0 || i >= len(row) {
-			return 0, fmt.Errorf("no column %q", name)
-		}
-		v, err := strconv.ParseFloat(row[i], 64)
-		if err == nil && !(v >= 0 && v <= math.MaxFloat32) {
-			err = fmt.Errorf("%q is not a finite number ≥ 0", row[i])
-		}
-		return v, err
-	}
+func values(columns []column, row workload.Row) ([]float64, error) {
 	y := make([]float64, len(columns))
 	for i, c := range columns {
-		v, err := cell(c.name)
+		v, err := row.Number(c.name)
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +123,7 @@ func values(columns []column, header, row []string) ([]float64, error) {
 		case c.percent:
 			v = min(v/100, 1)
 		case c.of != "":
-			all, err := cell(c.of)
+			all, err := row.Number(c.of)
 			if err != nil {
 				return nil, err
 			}

@@ -47,12 +47,8 @@ const (
 	across
 	// Dotted joins the dots.
 	Dotted
-	// Band fills from Low to High.
-	Band
 	// Faint is a thin pale Line, for raw data behind others.
 	Faint
-	// Broad is a thick pale Line, for what another may hide.
-	Broad
 )
 
 // Series is one entry of the legend; without a Name it is none.

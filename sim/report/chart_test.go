@@ -214,7 +214,6 @@ func TestLittle(t *testing.T) {
 		"empty":    {Panels: []report.Panel{{}}},
 		"log":      {Panels: []report.Panel{{X: report.Axis{Log: true}, Y: report.Axis{Log: true}}}},
 		"one dot":  {Panels: []report.Panel{{Series: []report.Series{{Style: report.Dots, Points: []report.Point{{X: 3, Y: 3}}}}}}},
-		"band":     {Panels: []report.Panel{{Series: []report.Series{{Style: report.Band, Points: []report.Point{{X: 3, Low: 1, High: 3}}}}}}},
 		"no dots":  {Panels: []report.Panel{new(report.DotPlot).Panel("none", report.Axis{})}},
 		"one name": {Panels: []report.Panel{{Y: report.Axis{Names: []string{"a"}, Min: -.5, Max: .5}}}},
 	} {

@@ -7,7 +7,7 @@
 //   - comparison: schedulers, constants, rejections, recommenders and tuners compared
 //   - figures: the thesis's figures from recordings and the simulator
 //   - schedulers: schedulers measured on real processes, compared in pairs
-//   - replay: an agent's recording replayed, summarised and drawn
+//   - replay: an agent's recording replayed and summarised
 //
 // A [Chart] is panels of data one above the other, each with its legend beside it, as SVG or PNG:
 //

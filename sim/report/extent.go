@@ -60,10 +60,9 @@ func (p Panel) rangeY() extent {
 func (p Panel) data(e extent, alongX bool) extent {
 	for _, s := range p.Series {
 		for _, point := range s.Points {
-			switch {
-			case alongX:
+			if alongX {
 				e = e.with(point.X)
-			case s.Style != Band:
+			} else {
 				e = e.with(point.Y)
 			}
 			if point.bounded() && (s.Style == across) == alongX {

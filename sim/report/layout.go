@@ -51,7 +51,7 @@ func (p Panel) build(inks, shaded palette, x extent) *built {
 	grid.Vertical.Color, grid.Horizontal.Color = pale, pale
 	b.plot.Add(grid)
 	for _, s := range p.Series {
-		if with := inks.ink(s.Name); s.visible() {
+		if with := inks.ink(s.Name); len(s.Points) > 0 {
 			b.add(s.Name, with, s)
 		}
 	}

@@ -88,27 +88,19 @@ func (q part) Plot(c draw.Canvas, p *plot.Plot) {
 func (q part) icon(c draw.Canvas) { q.sample().draw(pen{&c, q.ink, c.X, c.Y}) }
 
 func (s Series) sample() shape {
-	switch s.Style {
-	case Band:
-		s.Points = []Point{{High: 1}, {X: 1, High: 1}}
-	case Dots, across:
+	s.Points = []Point{{Y: .5}, {X: .5, Y: .5}, {X: 1, Y: .5}}
+	if s.Style == Dots || s.Style == across {
 		s.Points = []Point{{X: .5, Y: .5}}
-	default:
-		s.Points = []Point{{Y: .5}, {X: .5, Y: .5}, {X: 1, Y: .5}}
 	}
 	return s
 }
 
 func (s Series) draw(p pen) {
-	switch s.Style {
-	case Band:
-		p.FillPolygon(pallid(p.colour, 60), p.ClipPolygonXY(s.outline(p)))
-		return
-	case Dots, across:
-	default:
+	dots := s.Style == Dots || s.Style == across
+	if !dots {
 		p.StrokeLines(s.Style.stroke(p.colour), p.ClipLinesXY(s.path(p))...)
 	}
-	if s.Style != Dots && s.Style != across && s.Style != Dotted {
+	if !dots && s.Style != Dotted {
 		return
 	}
 	for _, point := range s.Points {
@@ -131,17 +123,10 @@ func (s Style) stroke(c color.NRGBA) draw.LineStyle {
 	case Dashed:
 		return draw.LineStyle{Color: c, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
 	case Faint:
-		return draw.LineStyle{Color: pallid(c, 110), Width: vg.Points(.8)}
-	case Broad:
-		return draw.LineStyle{Color: pallid(c, 110), Width: vg.Points(3.2)}
+		c.A = 110 // others are seen through it
+		return draw.LineStyle{Color: c, Width: vg.Points(.8)}
 	}
 	return draw.LineStyle{Color: c, Width: vg.Points(1.4)}
-}
-
-// pallid is a colour that others are seen through.
-func pallid(c color.NRGBA, alpha uint8) color.NRGBA {
-	c.A = alpha
-	return c
 }
 
 // path is what a line goes along.
@@ -154,19 +139,6 @@ func (s Series) path(p pen) (path []vg.Point) {
 	}
 	return path
 }
-
-// outline is what a band lies within.
-func (s Series) outline(p pen) []vg.Point {
-	n := len(s.Points)
-	outline := make([]vg.Point, 2*n)
-	for i, point := range s.Points {
-		outline[i], outline[2*n-1-i] = p.at(point.X, point.High), p.at(point.X, point.Low)
-	}
-	return outline
-}
-
-// visible reports whether there is anything to draw.
-func (s Series) visible() bool { return len(s.Points) > 1 || len(s.Points) == 1 && s.Style != Band }
 
 func (m Mark) sample() shape { return Mark{X: .5} }
 

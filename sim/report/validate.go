@@ -40,9 +40,7 @@ func (p Panel) validate(path string) (err error) {
 		for k, point := range s.Points {
 			name := fmt.Sprintf(".Series[%d].Points[%d]", i, k)
 			check(p.X, name+".X", point.X)
-			if s.Style != Band {
-				check(p.Y, name+".Y", point.Y)
-			}
+			check(p.Y, name+".Y", point.Y)
 			if point.bounded() {
 				check(along, name+".Low", point.Low, point.High)
 			}

@@ -3,6 +3,8 @@ package tuning
 import (
 	"context"
 	"sync"
+
+	"github.com/spazio-scheduler/spazio/sim"
 )
 
 // row is a run and what came of it.
@@ -31,34 +33,15 @@ func Run(ctx context.Context, scenarios []Scenario, tuners []Tuner, seeds []uint
 		c.seed = seed
 		least[seed] = sync.OnceValues(func() (float64, error) { return clairvoyant(c) })
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	turns := make(chan struct{}, max(workers, 1))
-	var all sync.WaitGroup
-	for i := range rows {
-		select {
-		case turns <- struct{}{}:
-		case <-ctx.Done():
-			all.Wait()
-			return nil, context.Cause(ctx)
+	err := sim.Parallel(ctx, len(rows), workers, func(_ context.Context, i int) (err error) {
+		r, c := &rows[i], c
+		c.Scenario, c.Tuner, c.seed = r.Scenario, r.Tuner, r.Seed
+		if r.result, err = serve(c); err == nil {
+			r.Clairvoyant, err = least[r.Seed]()
 		}
-		all.Add(1)
-		go func(r *row) {
-			defer all.Done()
-			defer func() { <-turns }()
-			c := c
-			c.Scenario, c.Tuner, c.seed = r.Scenario, r.Tuner, r.Seed
-			var err error
-			if r.result, err = serve(c); err == nil {
-				r.Clairvoyant, err = least[r.Seed]()
-			}
-			if err != nil {
-				cancel(err)
-			}
-		}(&rows[i])
-	}
-	all.Wait()
-	if err := context.Cause(ctx); err != nil {
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	return rows, nil

@@ -61,12 +61,12 @@ func Scenarios() []Scenario { return []Scenario{unlimited, developers, cut, cutS
 const enough = .25
 
 // start is the limit and the memory that a service begins with, at so many visits a second.
-func (s Scenario) start(of service, visits, cores float64) (limit float64, m memory) {
+func (s Scenario) start(of service, visits float64) (limit float64, m memory) {
 	limit, m = of.limit, of.memory
 	use := visits * of.calls * of.work
 	switch {
 	case s == unlimited:
-		return cores, memory{held: m.held}
+		return nodeCores, memory{held: m.held}
 	case s == cut, s == cutSome && use < enough*of.limit:
 		limit, m.request, m.limit = limit*2/3, m.request*2/3, m.limit*2/3
 	}

@@ -30,15 +30,12 @@ type Config struct {
 	seed uint64
 	// Minutes is how long it serves, default 180, at least 60.
 	Minutes int
-	// Cores of each service's node, default 4.
-	Cores int
 }
 
 func (c Config) withDefaults() Config {
 	c.Scenario = cmp.Or(c.Scenario, developers)
 	c.Tuner = cmp.Or(c.Tuner, spazio)
 	c.Minutes = cmp.Or(c.Minutes, 180)
-	c.Cores = cmp.Or(c.Cores, 4)
 	return c
 }
 
@@ -55,8 +52,6 @@ func (c Config) Validate() error {
 		return refuse("Config.Tuner", c.Tuner, fmt.Sprint("one of ", Tuners()))
 	case c.Minutes < 2*end || c.Minutes > 24*60:
 		return refuse("Config.Minutes", c.Minutes, "from 60 to 1440, or 0 for the default")
-	case c.Cores < 1 || c.Cores > 256:
-		return refuse("Config.Cores", c.Cores, "from 1 to 256, or 0 for the default")
 	}
 	return nil
 }
@@ -125,6 +120,9 @@ type result struct {
 	Clairvoyant float64 `json:"clairvoyant"`
 }
 
+// nodeCores are those of each service's node.
+const nodeCores = 4
+
 // start of a run; profiles have slots of the day.
 var start = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 
@@ -138,7 +136,7 @@ func serve(c Config) (result, error) {
 	servers := make([]*server, len(services))
 	for i, s := range services {
 		var err error
-		limit, memory := c.Scenario.start(s, visits, float64(c.Cores))
+		limit, memory := c.Scenario.start(s, visits)
 		if servers[i], err = newServer(c, i, s, visits, limit, memory); err != nil {
 			return result{}, err
 		}
@@ -193,7 +191,7 @@ func (m *minuteRow) add(name string, s *server, r reading, before float64) {
 	m.Throttled = max(m.Throttled, r.share())
 	m.Requests += s.request
 	m.MemoryRequests, m.MemoryLimits = m.MemoryRequests+s.memory.request, m.MemoryLimits+s.memory.limit
-	if s.limit < s.cores {
+	if s.limit < nodeCores {
 		m.Limits += s.limit
 	}
 	faults := max(r.used.Memory-before, 0) / pageSize / r.span.Seconds()
@@ -239,7 +237,7 @@ const clairvoyantMinutes = 20
 func clairvoyant(c Config) (sum float64, err error) {
 	services, visits := draw(c.seed)
 	for i, of := range services {
-		low, high := 0., float64(c.Cores)
+		low, high := 0., float64(nodeCores)
 		for high-low > .0005 {
 			limit := (low + high) / 2
 			s, err := newServer(c, i, of, visits, limit, of.memory)
@@ -267,7 +265,6 @@ const (
 // server is a service on its node.
 type server struct {
 	model          *node.Model
-	cores          float64
 	request, limit float64
 	memory         memory
 	before         node.Usage
@@ -280,11 +277,11 @@ const pod = 1
 
 func newServer(c Config, i int, of service, visits, limit float64, memory memory) (*server, error) {
 	seed := c.seed<<8 + uint64(i)
-	m, err := node.New(node.Params{Cores: c.Cores, Seed: seed})
+	m, err := node.New(node.Params{Cores: nodeCores, Seed: seed})
 	if err != nil {
 		return nil, err
 	}
-	s := &server{model: m, cores: float64(c.Cores), request: limit / limitFactor, limit: limit, memory: memory}
+	s := &server{model: m, request: limit / limitFactor, limit: limit, memory: memory}
 	return s, m.Bind(0, node.Pod{
 		ID: pod, Limit: limit, Memory: memory.held, Ramp: memoryRamp, Seed: seed,
 		Server: node.Server{Rate: visits * of.calls, Work: of.work},

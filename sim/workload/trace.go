@@ -30,71 +30,94 @@ type Utilisation struct {
 	Share []float64
 }
 
-// ReadUtilisation reads one series: "timestamp,value" with percent (NAB's EC2
-// files), or Bitbrains' rows with "CPU usage [%]". The step is that between the
-// first two rows. A malformed file is ErrTrace.
-func ReadUtilisation(r io.Reader) (Utilisation, error) {
+// Row is a line of a file, whose cells have the names of the file's columns.
+type Row struct{ header, cells []string }
+
+// Has reports whether the file has a column of that name.
+func (r Row) Has(column string) bool { return slices.Contains(r.header, column) }
+
+func (r Row) cell(column string) (string, error) {
+	i := slices.Index(r.header, column)
+	if i < 0 || i >= len(r.cells) {
+		return "", fmt.Errorf("no column %q", column)
+	}
+	return r.cells[i], nil
+}
+
+// Number is the cell of a column, a finite number ≥ 0.
+func (r Row) Number(column string) (float64, error) {
+	cell, err := r.cell(column)
+	if err != nil {
+		return 0, err
+	}
+	return number(cell)
+}
+
+// ReadRows calls a function with each row of a file: cells are separated by semicolons if the header has
+// one, else by commas. The error is ErrTrace, with the line.
+func ReadRows(r io.Reader, take func(Row) error) error {
 	lines := bufio.NewScanner(r)
 	if !lines.Scan() {
-		return Utilisation{}, fmt.Errorf("%w: empty", ErrTrace)
+		return fmt.Errorf("%w: empty", ErrTrace)
 	}
-	parse, err := rowParser(lines.Text())
-	if err != nil {
-		return Utilisation{}, err
+	separator := ","
+	if strings.Contains(lines.Text(), ";") {
+		separator = ";"
 	}
-	var u Utilisation
-	var first float64
-	for line := 2; lines.Scan(); line++ {
+	header := fields(lines.Text(), separator)
+	for line, row := 2, 1; lines.Scan(); line++ {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
-		at, percent, err := parse(lines.Text())
-		if err != nil {
-			return Utilisation{}, fmt.Errorf("%w: line %d, row %d: %w", ErrTrace, line, len(u.Share)+1, err)
+		if row > maxTraceRows {
+			return fmt.Errorf("%w: more than %d rows", ErrTrace, maxTraceRows)
 		}
+		if err := take(Row{header, fields(lines.Text(), separator)}); err != nil {
+			return fmt.Errorf("%w: line %d, row %d: %w", ErrTrace, line, row, err)
+		}
+		row++
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrTrace, err)
+	}
+	return nil
+}
+
+// ReadUtilisation reads one series: "timestamp,value" with percent (NAB's EC2
+// files), or Bitbrains' rows with "CPU usage [%]". The step is that between the
+// first two rows. A malformed file is ErrTrace.
+func ReadUtilisation(r io.Reader) (u Utilisation, err error) {
+	var first float64
+	err = ReadRows(r, func(row Row) error {
+		when, what := "timestamp", "value"
+		if row.Has("CPU usage [%]") { // its header says milliseconds, its values are seconds
+			when, what = "Timestamp [ms]", "CPU usage [%]"
+		}
+		cell, err := row.cell(when)
+		if err != nil {
+			return err
+		}
+		at, err := timestamp(cell)
+		if err != nil {
+			return err
+		}
+		percent, err := row.Number(what)
 		switch len(u.Share) {
 		case 0:
 			first = at
 		case 1:
 			u.Step = at - first
-		case maxTraceRows:
-			return Utilisation{}, fmt.Errorf("%w: more than %d rows", ErrTrace, maxTraceRows)
 		}
 		u.Share = append(u.Share, math.Min(percent/100, 1))
-	}
-	if err := lines.Err(); err != nil {
-		return Utilisation{}, fmt.Errorf("%w: %w", ErrTrace, err)
+		return err
+	})
+	if err != nil {
+		return Utilisation{}, err
 	}
 	if len(u.Share) < 2 || !(u.Step > 0) || math.IsInf(u.Step, 1) {
 		return Utilisation{}, fmt.Errorf("%w: needs two rows in order of time", ErrTrace)
 	}
 	return u, nil
-}
-
-// rowParser returns what reads a time in seconds and a share in percent.
-func rowParser(header string) (func(string) (at, percent float64, err error), error) {
-	separator, when, what := ",", "timestamp", "value"
-	if strings.Contains(header, ";") {
-		// The header says milliseconds, the values are seconds.
-		separator, when, what = ";", "Timestamp [ms]", "CPU usage [%]"
-	}
-	columns := fields(header, separator)
-	i, j := slices.Index(columns, when), slices.Index(columns, what)
-	if i < 0 || j < 0 {
-		return nil, fmt.Errorf("%w: no columns %q and %q", ErrTrace, when, what)
-	}
-	return func(line string) (float64, float64, error) {
-		cells := fields(line, separator)
-		if len(cells) <= max(i, j) {
-			return 0, 0, fmt.Errorf("%d columns", len(cells))
-		}
-		at, err := timestamp(cells[i])
-		if err != nil {
-			return 0, 0, err
-		}
-		percent, err := number(cells[j])
-		return at, percent, err
-	}, nil
 }
 
 func fields(line, separator string) []string {

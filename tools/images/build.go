@@ -50,16 +50,13 @@ type source struct {
 // toolchain. The tree is written for one minor version of Kubernetes, that of cmd/go.mod. Of
 // others the scheduler is made by a workspace of the same modules which replaces Kubernetes' own,
 // with a build tag such as kubernetes1.35 for what that version has otherwise.
-func open(ctx context.Context, o options, dir, cache string, log io.Writer) (*source, error) {
+func open(ctx context.Context, o options, dir string, log io.Writer) (*source, error) {
 	c, err := checkout.New(ctx, o.root, dir)
 	if err != nil {
 		return nil, err
 	}
 	s := &source{Checkout: c, to: o.to, log: log}
 	settings := append(c.Environ, "KOCACHE=", "KO_GO_PATH=")
-	if cache != "" {
-		settings = append(settings, "GOCACHE="+cache)
-	}
 	other := filepath.Join(dir, "tools", "kubernetes", o.kubernetes, "go.work")
 	if _, err := os.Stat(other); err == nil {
 		s.suffix = "-k8s" + o.kubernetes

@@ -214,14 +214,14 @@ func TestScheduler(t *testing.T) {
 	}
 }
 
-// TestEnvironment: environment variables do not affect the build.
+// TestEnvironment: neither environment variables nor an empty build cache affect the build.
 func TestEnvironment(t *testing.T) {
 	root := newTree(t, nil)
 	args := []string{"-only", "agent", "-platforms", "linux/" + runtime.GOARCH}
 	plain := made(t, root, args...)
 	for name, value := range map[string]string{
 		"GOOS": "darwin", "GOARCH": "386", "GOFLAGS": "-tags=strange -mod=mod", "GOAMD64": "v3", "GOARM64": "v9.0",
-		"GOEXPERIMENT": "greenteagc", "GOWORK": "off", "CGO_ENABLED": "1", "KO_GO_PATH": "/nowhere",
+		"GOEXPERIMENT": "greenteagc", "GOWORK": "off", "GOCACHE": t.TempDir(), "CGO_ENABLED": "1", "KO_GO_PATH": "/nowhere",
 	} {
 		t.Setenv(name, value)
 	}

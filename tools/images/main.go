@@ -5,7 +5,6 @@
 //	GOWORK=off go run -C tools/images . -to layout:DIR      an OCI image layout
 //	GOWORK=off go run -C tools/images . -to tar:FILE        the same as an archive
 //	GOWORK=off go run -C tools/images . -to push:ADDRESS    into a registry
-//	GOWORK=off go run -C tools/images . -verify             builds twice and compares
 //
 // With -only chart it makes the Helm chart's package as an artifact of the chart's own version, whose
 // values name the images at the same place: by the file of -digests, else by -tag.
@@ -23,7 +22,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,7 +69,6 @@ type options struct {
 	kubernetes string // the minor version whose scheduler is made, the tree's for ""
 	to         target
 	digests    string
-	verify     bool
 }
 
 func main() {
@@ -86,11 +83,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	code := 2
 	if err == nil {
 		code = 1
-		if o.verify {
-			err = verify(ctx, o, stdout)
-		} else {
-			err = run(ctx, o, stdout, stderr)
-		}
+		err = run(ctx, o, stdout, stderr)
 	}
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -122,7 +115,6 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&tag, "tag", "dev", "tag of the images")
 	flags.StringVar(&o.digests, "digests", "", "file (an absolute path) for the digest of each program, as JSON; with -kubernetes it is added to what the file says; the chart takes it from there")
 	flags.BoolVar(&insecure, "insecure", false, "push over plain HTTP (an address of the loopback is always asked so)")
-	flags.BoolVar(&o.verify, "verify", false, "build two clones of the commit at two paths with two empty build caches; fail if digests differ, an image is too large, or its bill of materials is not what the program was built from")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -141,13 +133,6 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	if o.programs, err = choose(only, platforms, all); err != nil {
 		return o, err
-	}
-	if o.verify {
-		if to != "" || o.digests != "" {
-			return o, invalid("verify", true, "it keeps nothing: -to and -digests do not go with it")
-		}
-		o.to = target{tag: tag}
-		return o, nil
 	}
 	if o.digests != "" && !filepath.IsAbs(o.digests) {
 		return o, invalid("digests", o.digests, "want an absolute path")
@@ -224,7 +209,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 		return invalid("to", o.to.place, err.Error())
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	if err := makeAll(ctx, o, scratch, "", digests, stdout, stderr); err != nil {
+	if err := makeAll(ctx, o, scratch, digests, stdout, stderr); err != nil {
 		return err
 	}
 	if err := o.to.deliver(filepath.Join(scratch, "layout")); err != nil || o.digests == "" {
@@ -234,10 +219,10 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	return errors.Join(err, os.WriteFile(o.digests, append(text, '\n'), 0o644))
 }
 
-// makeAll builds the images from a clone that it makes in a directory, by a build cache, "" for this
-// machine's, and adds their digests to those given, as the chart's images.digests takes them.
-func makeAll(ctx context.Context, o options, dir, cache string, digests map[string]string, stdout, log io.Writer) error {
-	s, err := open(ctx, o, filepath.Join(dir, "clone"), cache, log)
+// makeAll builds the images from a clone that it makes in a directory, and adds their digests to those
+// given, as the chart's images.digests takes them.
+func makeAll(ctx context.Context, o options, dir string, digests map[string]string, stdout, log io.Writer) error {
+	s, err := open(ctx, o, filepath.Join(dir, "clone"), log)
 	if err != nil {
 		return err
 	}
@@ -259,34 +244,4 @@ func makeAll(ctx context.Context, o options, dir, cache string, digests map[stri
 		fmt.Fprintln(stdout, reference)
 	}
 	return nil
-}
-
-// verify builds the commit twice, as two people would: from clones at paths of unlike lengths,
-// each with a build cache that is empty.
-func verify(ctx context.Context, o options, stdout io.Writer) (err error) {
-	scratch, err := os.MkdirTemp("", "images")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	places := []string{filepath.Join(scratch, "a"), filepath.Join(scratch, "another", "place")}
-	for _, place := range places {
-		if err := makeAll(ctx, o, place, filepath.Join(place, "cache"), map[string]string{}, stdout, stdout); err != nil {
-			return fmt.Errorf("clone at %s: %w", place, err)
-		}
-	}
-	return same(filepath.Join(places[0], "layout"), filepath.Join(places[1], "layout"))
-}
-
-// same fails if the digests of images, or of their bills of materials, are not the same in two layouts.
-func same(first, second string) error {
-	a, err := os.ReadFile(filepath.Join(first, "index.json"))
-	if err != nil {
-		return err
-	}
-	b, err := os.ReadFile(filepath.Join(second, "index.json"))
-	if err == nil && !bytes.Equal(a, b) {
-		err = fmt.Errorf("not reproducible: one clone makes\n%s\nand the other\n%s", a, b)
-	}
-	return err
 }

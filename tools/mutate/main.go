@@ -5,7 +5,7 @@
 //	mutate [-sample 200 -seed 1] DIR...
 //
 // Each DIR is a folder of the workspace; its packages and all below it are
-// mutated, and their own tests are run. .ci/mutate builds and runs it.
+// mutated, and the tests of each are run. .ci/mutate builds and runs it.
 //
 // # Mutants
 //
@@ -18,20 +18,15 @@
 //	sign         -x to x, !x to x
 //	removal      an assignment, a call, an increment that stands alone is left out
 //
-// Constant expressions, generated files and files of other platforms are left
-// alone, and functions that recover, since only the deferred function itself
-// may.
+// Constant expressions, generated files and files of other platforms are left alone.
 //
 // # How
 //
-// All mutants of a module are compiled at once (mutant schemata; Untch, Offutt,
-// Harrold, 1993): a function becomes a switch over copies of itself, one a
-// mutant, and an environment variable picks the copy, so that a mutant costs a
-// run of tests and no build. Each test is run alone first, to see which
-// functions it calls and how long it takes; a mutant then meets only the tests
-// that call its function, the quick ones first, and none that takes longer than
-// -slow. A mutant under which the tests run away is stopped (ten times their
-// time and five seconds) and counts as killed.
+// The tests of each package, those of go test -short, run once without a mutant, for their coverage and
+// their time. A mutant then meets the tests of its
+// own package, by an overlay of its file, if any of them runs its line; one that does not compile is
+// none. A mutant under which the tests run away is stopped (ten times their time and five seconds)
+// and counts as killed.
 //
 // # Survivors
 //
@@ -51,7 +46,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -66,7 +60,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/tools/go/packages"
 )
@@ -76,7 +69,6 @@ type options struct {
 	sample  int
 	seed    uint64
 	minimum float64
-	slow    time.Duration
 	verbose bool
 }
 
@@ -88,14 +80,13 @@ func main() {
 	flag.IntVar(&o.sample, "sample", 0, "mutants to choose at random; 0 takes all")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the choice")
 	flag.Float64Var(&o.minimum, "min", 0, "fail if less than this many percent are killed")
-	flag.DurationVar(&o.slow, "slow", 10*time.Second, "leave out tests that take longer than this")
 	flag.BoolVar(&o.verbose, "v", false, "also print the mutants that were killed, and by which test")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutate [flags] DIR...")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() == 0 || o.sample < 0 || o.slow <= 0 {
+	if flag.NArg() == 0 || o.sample < 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -131,16 +122,15 @@ func mutate(ctx context.Context, dir string, o options, out, progress io.Writer)
 	}
 	defer os.RemoveAll(scratch)
 	fmt.Fprintf(progress, "%s: %d of %d mutants\n", filepath.Base(dir), len(chosen), len(all))
-	b := builder{dir: dir, scratch: scratch, pkgs: pkgs}
-	suites, tried, err := b.build(ctx, chosen)
-	if err != nil {
-		return err
+	suites := map[string]*suite{}
+	for _, m := range chosen {
+		if suites[m.dir] == nil {
+			if suites[m.dir], err = survey(ctx, m.dir, scratch); err != nil {
+				return err
+			}
+		}
 	}
-	tests, err := survey(ctx, suites, o.slow, scratch, progress)
-	if err != nil {
-		return err
-	}
-	verdicts, err := judgeAll(ctx, tried, tests, progress)
+	verdicts, err := judgeAll(ctx, chosen, suites, scratch, progress)
 	if err != nil {
 		return err
 	}
@@ -176,7 +166,7 @@ const listName = "testdata/mutants.txt"
 
 // key identifies a mutant across changes of the lines around it.
 func (m *mutant) key() string {
-	return strings.Join([]string{m.fn.file.path, m.fn.name, m.mutation}, "\t")
+	return strings.Join([]string{m.path, m.function, m.mutation}, "\t")
 }
 
 // readList adds the lines of the list of the package in dir, if there is one: where each is, by its
@@ -218,7 +208,7 @@ func report(out io.Writer, verdicts []verdict, lists map[string]string, whole, v
 			}
 		case isListed:
 			listed++
-		case v.ran == 0:
+		case !v.covered:
 			fmt.Fprintf(out, "uncovered %v\n", v.mutant)
 		default:
 			fmt.Fprintf(out, "survived  %v\n", v.mutant)
@@ -256,10 +246,6 @@ func load(dir string) ([]*packages.Package, []*mutant, error) {
 			}
 			mutants = append(mutants, found...)
 		}
-	}
-	for i, m := range mutants {
-		m.id = i + 1
-		m.fn.id = cmp.Or(m.fn.id, m.id)
 	}
 	return pkgs, mutants, nil
 }

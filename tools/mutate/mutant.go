@@ -15,30 +15,15 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// A source is a file of the code under test.
-type source struct {
-	path, label string // absolute, and relative to the folder that was asked for
-	pkg         *packages.Package
-	text        []byte
-	file        *token.File
-}
-
-// A function is one whose body can be chosen at run time.
-type function struct {
-	id   int // that of its first mutant
-	file *source
-	name string // as a reader would write it: (*Model).Update
-	decl *ast.FuncDecl
-}
-
-// A mutant is one change of a function's source: the bytes [from, to) of the file become text.
+// A mutant is one change of the source: the bytes [from, to) of a file become text.
 type mutant struct {
-	id       int // 1 and up, unique in a run
-	fn       *function
-	operator string
-	line     int
-	from, to int
-	text     string
+	path, label string // of the file: absolute, and relative to the folder that was asked for
+	dir         string // of the package
+	function    string // as a reader would write it: (*Model).Update
+	operator    string
+	line        int
+	from, to    int
+	text        string
 	// mutation describes it without positions: "n < m -> n <= m", and " #2"
 	// for the second such one in a function.
 	mutation string
@@ -46,12 +31,8 @@ type mutant struct {
 
 // String is the mutant's position, operator and mutation on one line.
 func (m *mutant) String() string {
-	return fmt.Sprintf("%s:%d: %s: %s: %s", m.fn.file.label, m.line, m.fn.name, m.operator, m.mutation)
+	return fmt.Sprintf("%s:%d: %s: %s: %s", m.label, m.line, m.function, m.operator, m.mutation)
 }
-
-func (s *source) offset(p token.Pos) int { return s.file.Offset(p) }
-
-func (s *source) slice(n ast.Node) string { return string(s.text[s.offset(n.Pos()):s.offset(n.End())]) }
 
 // mutantsOf lists the mutants of a file.
 func mutantsOf(pkg *packages.Package, file *ast.File, dir string) ([]*mutant, error) {
@@ -64,61 +45,28 @@ func mutantsOf(pkg *packages.Package, file *ast.File, dir string) ([]*mutant, er
 	if err != nil {
 		return nil, err
 	}
-	s := &source{path: path, label: label, pkg: pkg, text: text, file: pkg.Fset.File(file.Package)}
 	var all []*mutant
 	for _, d := range file.Decls {
 		decl, ok := d.(*ast.FuncDecl)
-		if !ok || !switchable(decl) {
+		if !ok || decl.Body == nil {
 			continue
 		}
-		f := &finder{fn: &function{file: s, decl: decl, name: decl.Name.Name}, info: pkg.TypesInfo, seen: map[string]int{}}
+		f := &finder{
+			base: mutant{path: path, label: label, dir: filepath.Dir(path), function: decl.Name.Name},
+			text: text, file: pkg.Fset.File(file.Package), info: pkg.TypesInfo, seen: map[string]int{},
+		}
 		if decl.Recv != nil {
-			receiver := s.slice(decl.Recv.List[0].Type)
+			receiver := f.slice(decl.Recv.List[0].Type)
 			if receiver[0] == '*' {
 				receiver = "(" + receiver + ")"
 			}
-			f.fn.name = receiver + "." + decl.Name.Name
+			f.base.function = receiver + "." + decl.Name.Name
 		}
 		ast.Inspect(decl.Body, f.visit)
-		if len(f.out) > 0 {
-			slices.SortStableFunc(f.out, func(a, b *mutant) int { return cmp.Compare(a.from, b.from) })
-			all = append(all, f.out...)
-		}
+		slices.SortStableFunc(f.out, func(a, b *mutant) int { return cmp.Compare(a.from, b.from) })
+		all = append(all, f.out...)
 	}
 	return all, nil
-}
-
-// switchable reports whether a call of the function may be handed on to a copy
-// of it: not where its place on the stack or a directive counts.
-func switchable(decl *ast.FuncDecl) bool {
-	name := decl.Name.Name
-	if decl.Body == nil || name == "_" || decl.Recv == nil && (name == "init" || name == "main") || slices.Contains(typeParameters(decl), "_") {
-		return false
-	}
-	if decl.Doc != nil && slices.ContainsFunc(decl.Doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:") }) {
-		return false
-	}
-	recovers := false
-	ast.Inspect(decl.Body, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && isNamed(call.Fun, "recover") {
-			recovers = true
-		}
-		_, inner := n.(*ast.FuncLit)
-		return !inner
-	})
-	return !recovers
-}
-
-func typeParameters(decl *ast.FuncDecl) (names []string) {
-	if decl.Type.TypeParams == nil {
-		return nil
-	}
-	for _, field := range decl.Type.TypeParams.List {
-		for _, name := range field.Names {
-			names = append(names, name.Name)
-		}
-	}
-	return names
 }
 
 func isNamed(e ast.Expr, name string) bool {
@@ -149,10 +97,16 @@ var swaps = map[token.Token][]swap{
 
 // finder collects the mutants of one function.
 type finder struct {
-	fn   *function
+	base mutant // what all mutants of the function have in common
+	text []byte
+	file *token.File
 	info *types.Info
 	seen map[string]int
 	out  []*mutant
+}
+
+func (f *finder) slice(n ast.Node) string {
+	return string(f.text[f.file.Offset(n.Pos()):f.file.Offset(n.End())])
 }
 
 func (f *finder) visit(n ast.Node) bool {
@@ -205,21 +159,17 @@ func (f *finder) swap(n ast.Node, at token.Pos, op token.Token, x, y ast.Expr) {
 
 // replace adds a mutant that puts text in place of n bytes at a position inside the node.
 func (f *finder) replace(operator string, node ast.Node, at token.Pos, n int, text string) {
-	s := f.fn.file
-	start, from := s.offset(node.Pos()), s.offset(at)
-	before := s.slice(node)
-	f.add(&mutant{operator: operator, line: s.file.Line(at), from: from, to: from + n, text: text},
-		before, before[:from-start]+text+before[from-start+n:])
+	before, from := f.slice(node), f.file.Offset(at)
+	within := from - f.file.Offset(node.Pos())
+	f.add(operator, at, from, from+n, text, before, before[:within]+text+before[within+n:])
 }
 
 // remove adds a mutant for each statement that can be left out: not deleted but never run, so that what
 // only it uses stays in use.
 func (f *finder) remove(list []ast.Stmt) {
-	s := f.fn.file
-	for _, statement := range list {
-		if text := s.slice(statement); removable(statement) {
-			f.add(&mutant{operator: "removal", line: s.file.Line(statement.Pos()), from: s.offset(statement.Pos()), to: s.offset(statement.End()),
-				text: "if false { " + text + " }"}, text, "nothing")
+	for _, s := range list {
+		if text := f.slice(s); removable(s) {
+			f.add("removal", s.Pos(), f.file.Offset(s.Pos()), f.file.Offset(s.End()), "if false { "+text+" }", text, "nothing")
 		}
 	}
 }
@@ -237,11 +187,14 @@ func removable(s ast.Stmt) bool {
 	return false
 }
 
-func (f *finder) add(m *mutant, before, after string) {
+// add adds a mutant, which puts text in the place of the bytes from one offset to another.
+func (f *finder) add(operator string, at token.Pos, from, to int, text, before, after string) {
 	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
-	m.fn, m.mutation = f.fn, flat(before)+" -> "+flat(after)
+	m := f.base
+	m.operator, m.line, m.from, m.to, m.text = operator, f.file.Line(at), from, to, text
+	m.mutation = flat(before) + " -> " + flat(after)
 	if f.seen[m.mutation]++; f.seen[m.mutation] > 1 {
 		m.mutation = fmt.Sprintf("%s #%d", m.mutation, f.seen[m.mutation])
 	}
-	f.out = append(f.out, m)
+	f.out = append(f.out, &m)
 }

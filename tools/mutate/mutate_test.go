@@ -17,9 +17,6 @@ import (
 func run(t *testing.T, o options) ([]string, error) {
 	t.Helper()
 	t.Setenv("GOWORK", "off")
-	if o.slow == 0 {
-		o.slow = time.Minute
-	}
 	slack = 2 * time.Second
 	var out bytes.Buffer
 	err := mutate(context.Background(), "testdata/sample", o, &out, io.Discard)
@@ -86,22 +83,11 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// Slow tests are left out, so no line is covered.
-func TestSlow(t *testing.T) {
-	got, err := run(t, options{slow: time.Nanosecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(strings.Join(got, "\n"), "uncovered"); n != 22 {
-		t.Errorf("got %d uncovered, want all except the two listed:\n%s", n, strings.Join(got, "\n"))
-	}
-}
-
 func TestInterrupted(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := mutate(ctx, "testdata/sample", options{slow: time.Minute}, io.Discard, io.Discard)
+	err := mutate(ctx, "testdata/sample", options{}, io.Discard, io.Discard)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}

@@ -1,20 +1,23 @@
 package main
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/tools/cover"
 )
 
 const (
@@ -27,113 +30,109 @@ const (
 // slack is how much longer than ten times its time a run may take: the machine may be busy.
 var slack = 5 * time.Second
 
-// A test is one top-level test, example or fuzz target (its seeds).
-type test struct {
-	suite suite
-	name  string
-	took  time.Duration
-	calls map[string]bool // functions by id
+// failed matches the line on which go test reports a test that has failed.
+var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+
+// A suite is the tests of a package, as they run without a mutant.
+type suite struct {
+	dir     string
+	took    time.Duration
+	covered map[string]bool // lines that a test runs, as file.go:12
 }
 
-// named is a test's name with the suite's folder before it.
-func (s suite) named(test string) string { return strings.TrimPrefix(s.label+"."+test, "..") }
-
-// survey runs every test of the suites alone, without a mutant.
-func survey(ctx context.Context, suites []suite, slow time.Duration, scratch string, progress io.Writer) ([]test, error) {
-	var tests []test
-	record := filepath.Join(scratch, "record")
-	for _, s := range suites {
-		list := exec.CommandContext(ctx, s.binary, "-test.list", ".")
-		list.Dir = s.dir
-		names, err := list.Output()
-		if err != nil {
-			return nil, fmt.Errorf("%s: listing tests: %w", s.label, err)
-		}
-		for _, name := range strings.Fields(string(names)) {
-			if strings.HasPrefix(name, "Benchmark") {
-				continue
-			}
-			if err := os.RemoveAll(record); err != nil {
-				return nil, err
-			}
-			start := time.Now()
-			err := s.run(ctx, name, 10*slow+slack, "MUTATE_RECORD="+record)
-			took := time.Since(start)
-			switch {
-			case ctx.Err() != nil:
-				return nil, ctx.Err()
-			case err != nil:
-				fmt.Fprintf(progress, "left out, fails without a mutant: %s: %v\n", s.named(name), err)
-			case took > slow:
-				fmt.Fprintf(progress, "left out, takes %.1f s: %s\n", took.Seconds(), s.named(name))
-			default:
-				t := test{suite: s, name: name, took: took, calls: map[string]bool{}}
-				called, _ := os.ReadFile(record) // there is none if it calls no function
-				for id := range strings.FieldsSeq(string(called)) {
-					t.calls[id] = true
-				}
-				tests = append(tests, t)
+// survey runs the tests of a package without a mutant.
+func survey(ctx context.Context, dir, scratch string) (*suite, error) {
+	s := &suite{dir: dir, covered: map[string]bool{}}
+	profile := filepath.Join(scratch, "cover.out")
+	start := time.Now()
+	output, err := s.run(ctx, time.Hour, "-coverprofile="+profile)
+	if err != nil {
+		return nil, errors.Join(ctx.Err(), fmt.Errorf("%s: the tests fail without a mutant: %w\n%s", dir, err, output))
+	}
+	s.took = time.Since(start)
+	files, err := cover.ParseProfiles(profile)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		for _, b := range f.Blocks {
+			for line := b.StartLine; line <= b.EndLine && b.Count > 0; line++ {
+				s.covered[fmt.Sprintf("%s:%d", filepath.Base(f.FileName), line)] = true
 			}
 		}
 	}
-	slices.SortStableFunc(tests, func(a, b test) int { return cmp.Compare(a.took, b.took) })
-	return tests, nil
+	return s, nil
 }
 
-// run runs a test of the suite and kills it, with all that it started, when the time is over.
-func (s suite) run(ctx context.Context, name string, limit time.Duration, env string) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	// The shell bounds the memory; the test then takes its place.
-	script := fmt.Sprintf("ulimit -v %d; exec \"$@\"", memory>>10)
-	cmd := exec.CommandContext(ctx, "sh", "-c", script, "sh", s.binary, "-test.run", "^"+name+"$", "-test.failfast", "-test.timeout", "0")
+// run runs the tests of the suite, and kills them, with all that they started, when the time is over.
+func (s *suite) run(ctx context.Context, limit time.Duration, flags ...string) (string, error) {
+	// The shell bounds the memory; the go command then takes its place.
+	args := []string{"-c", fmt.Sprintf("ulimit -v %d; exec \"$@\"", memory>>10), "sh",
+		"go", "test", "-short", "-vet=off", "-count=1", "-timeout", limit.String()}
+	cmd := exec.CommandContext(ctx, "sh", append(append(args, flags...), ".")...)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), env)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = grace
-	return cmd.Run()
+	output, err := cmd.CombinedOutput()
+	return string(bytes.TrimSpace(output)), err
 }
 
 // A verdict is what became of a mutant.
 type verdict struct {
 	*mutant
-	killer string // the test that failed; empty where none did
-	ran    int    // tests that call the function
+	killer            string // the test that failed; empty where none did
+	covered, compiles bool
 }
 
-// judgeAll tries the mutants, several at once, and keeps their order.
-func judgeAll(ctx context.Context, mutants []*mutant, tests []test, progress io.Writer) ([]verdict, error) {
-	verdicts := make([]verdict, len(mutants))
+// judgeAll tries the mutants, several at once, and keeps the order of those that compile.
+func judgeAll(ctx context.Context, mutants []*mutant, suites map[string]*suite, scratch string, progress io.Writer) ([]verdict, error) {
+	all := make([]verdict, len(mutants))
 	var workers errgroup.Group
 	workers.SetLimit(runtime.NumCPU())
 	for i, m := range mutants {
 		fmt.Fprintf(progress, "\rmutants: %d of %d ", i+1, len(mutants))
-		workers.Go(func() error {
-			verdicts[i] = judge(ctx, m, tests)
-			return ctx.Err()
+		workers.Go(func() (err error) {
+			all[i], err = judge(ctx, m, suites[m.dir], filepath.Join(scratch, fmt.Sprint(i)))
+			return errors.Join(err, ctx.Err())
 		})
 	}
 	err := workers.Wait()
 	fmt.Fprintln(progress)
+	var verdicts []verdict
+	for _, v := range all {
+		if v.compiles {
+			verdicts = append(verdicts, v)
+		}
+	}
 	return verdicts, err
 }
 
-// judge runs the tests that call the mutant's function, the quickest first, until one fails.
-func judge(ctx context.Context, m *mutant, tests []test) verdict {
-	v := verdict{mutant: m}
-	id := fmt.Sprint(m.fn.id)
-	relevant := slices.DeleteFunc(slices.Clone(tests), func(t test) bool { return !t.calls[id] })
-	v.ran = len(relevant)
-	for _, t := range relevant {
-		err := t.suite.run(ctx, t.name, 10*t.took+slack, fmt.Sprintf("MUTATE_ACTIVE=%d", m.id))
-		if ctx.Err() != nil {
-			return v
-		}
-		if err != nil {
-			v.killer = t.suite.named(t.name)
-			return v
-		}
+// judge runs the tests of the mutant's package with the mutant in the place of the original.
+func judge(ctx context.Context, m *mutant, s *suite, scratch string) (verdict, error) {
+	v := verdict{mutant: m, compiles: true, covered: s.covered[fmt.Sprintf("%s:%d", filepath.Base(m.path), m.line)]}
+	if !v.covered {
+		return v, ctx.Err()
 	}
-	return v
+	text, err := os.ReadFile(m.path)
+	if err != nil {
+		return v, err
+	}
+	changed := string(text[:m.from]) + m.text + string(text[m.to:])
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{m.path: scratch + ".go"}})
+	err = errors.Join(err, os.WriteFile(scratch+".go", []byte(changed), 0o600), os.WriteFile(scratch+".json", overlay, 0o600))
+	if err != nil {
+		return v, err
+	}
+	output, err := s.run(ctx, 10*s.took+slack, "-failfast", "-overlay", scratch+".json")
+	switch killer := failed.FindStringSubmatch(output); {
+	case err == nil || ctx.Err() != nil:
+	case strings.Contains(output, "[build failed]"):
+		v.compiles = false
+	case killer != nil:
+		v.killer = killer[1]
+	default:
+		v.killer = "a panic or the time"
+	}
+	return v, nil
 }

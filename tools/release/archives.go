@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"text/template"
@@ -80,27 +79,7 @@ func archives(ctx context.Context, t *tree, o options) error {
 	})
 }
 
-// start unpacks an archive of a directory in another and runs its program, which has to say its
-// version and to help.
-func (a archive) start(ctx context.Context, dir, to string, stdout io.Writer) error {
-	if _, err := checkout.Output(ctx, to, nil, "tar", "-xzf", filepath.Join(dir, a.File)); err != nil {
-		return err
-	}
-	program := filepath.Join(to, a.Program)
-	said, err := checkout.Output(ctx, to, nil, program, "--version")
-	if err != nil {
-		return err
-	}
-	if !strings.Contains(said, a.Version) {
-		return fmt.Errorf("the program says of itself %q, and it is %s", strings.TrimSpace(said), a.Version)
-	}
-	fmt.Fprintf(stdout, "unpacked, %s", said)
-	_, err = checkout.Output(ctx, to, nil, program, "--help")
-	return err
-}
-
-// build makes the archives from a new clone below scratch, and starts those programs that are for this
-// machine. It prints each once it is there.
+// build makes the archives from a new clone below scratch. It prints each once it is there.
 func (t *tree) build(ctx context.Context, scratch string, o options) ([]archive, error) {
 	c, err := checkout.New(ctx, t.root, filepath.Join(scratch, "clone"))
 	if err != nil {
@@ -130,11 +109,6 @@ func (t *tree) build(ctx context.Context, scratch string, o options) ([]archive,
 			}
 			made = append(made, a)
 			fmt.Fprintf(o.stdout, "%s  %s\n", a.SHA256, a.File)
-			if p.OS == runtime.GOOS && p.Arch == runtime.GOARCH {
-				if err := a.start(ctx, o.argument, scratch, o.stdout); err != nil {
-					return nil, fmt.Errorf("%s: %w", a.File, err)
-				}
-			}
 		}
 	}
 	return made, nil

@@ -3,7 +3,7 @@
 //
 //	GOWORK=off go run -C tools/release . set v0.2       requires v0.2.0 of siblings, everywhere
 //	GOWORK=off go run -C tools/release . proxy DIR      the modules' releases and HEAD as a GOPROXY of files
-//	GOWORK=off go run -C tools/release . verify         installs, compiles and compares what is to be released
+//	GOWORK=off go run -C tools/release . verify         installs and compiles what is to be released
 //	GOWORK=off go run -C tools/release . tag            prints the commands that tag it
 //	GOWORK=off go run -C tools/release . archives DIR   spazio and kubectl-spazio with their sums
 //
@@ -17,9 +17,8 @@
 //
 // verify takes what is to be released as the world will: from a proxy, into an empty module
 // cache, without the workspace and its replace directives. Each program has to be
-// installed by its version, each module to be compiled by one that requires nothing
-// else, and what it exports to be what it was at its last release, unless the version and
-// CHANGELOG.md say otherwise. Modules of others come from the module cache of this machine,
+// installed by its version, and each module to be compiled by one that requires nothing
+// else. Modules of others come from the module cache of this machine,
 // else from where the machine has them from, and are held to the sums of go.sum.
 // The build cache is the usual one: Kubernetes is compiled once, with -trimpath, and from
 // then on found there.

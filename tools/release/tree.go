@@ -262,12 +262,17 @@ func set(_ context.Context, t *tree, o options) error {
 // printTags prints the commands that publish HEAD: a tag for each module that is to be released, and
 // one atomic push, so that a reader sees all of them or none. It makes none itself.
 func printTags(_ context.Context, t *tree, o options) error {
+	changes, err := os.ReadFile(filepath.Join(t.root, "CHANGELOG.md"))
+	if err != nil {
+		return err
+	}
 	var names []string
 	for _, m := range t.published {
 		if !m.next() {
 			continue
 		}
-		if _, has := section(t.changelog(), m.version); !has && m.version == minor(m.version) {
+		heading := "\n## [" + strings.TrimPrefix(m.version, "v") + "]"
+		if m.version == minor(m.version) && !strings.Contains(string(changes), heading) {
 			return fmt.Errorf("CHANGELOG.md: it has no heading of %s", m.version)
 		}
 		names = append(names, m.tag())

@@ -36,6 +36,14 @@ func checkDirectory(flag, dir string) error {
 	return nil
 }
 
+// checkSeeds returns an error if a number of seeds is out of range.
+func checkSeeds(n int) error {
+	if n < 1 || n > 10_000 {
+		return fmt.Errorf("--seeds %d, want 1 to 10000: %w", n, ErrFlag)
+	}
+	return nil
+}
+
 // checkGiven refuses what the experiments would take for their defaults.
 func (p *plan) checkGiven() error {
 	for _, name := range []string{"nodes", "batch", "duration"} {

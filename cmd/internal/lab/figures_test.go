@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"strings"
 	"testing"
 
@@ -22,7 +21,7 @@ func drawn(t *testing.T, args ...string) (string, error) {
 }
 
 func TestFiguresRows(t *testing.T) {
-	text, err := drawn(t, "--only", "4.4,4.5", "--output", "json")
+	text, err := drawn(t, "4.4", "4.5", "--output", "json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +35,7 @@ func TestFiguresRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := made.Rows
-	text, err = drawn(t, "--only", "4.5, 4.4", "-o", "csv")
+	text, err = drawn(t, "4.5", "4.4", "-o", "csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +56,7 @@ func TestFiguresRows(t *testing.T) {
 }
 
 func TestFiguresTableAndList(t *testing.T) {
-	table, err := drawn(t, "--only", "4.5")
+	table, err := drawn(t, "4.5")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +78,7 @@ func TestFiguresTableAndList(t *testing.T) {
 func TestFiguresSeed(t *testing.T) {
 	rows := map[string]string{}
 	for _, args := range [][]string{{"4.5", "1"}, {"4.5", "2"}, {"4.11", "1"}, {"4.11", "2"}} {
-		text, err := drawn(t, "--only", args[0], "--seed", args[1], "-o", "json")
+		text, err := drawn(t, args[0], "--seed", args[1], "-o", "json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,13 +96,9 @@ func TestFiguresRefuses(t *testing.T) {
 		is   func(error) bool
 	}{
 		{[]string{"--output", "xml"}, isFlag},
-		{[]string{"--only", "9.9"}, func(err error) bool { return errors.Is(err, report.ErrInvalid) }},
-		{[]string{"--seeds", "-1"}, isFlag},
-		{[]string{"--only", ""}, isFlag},
-		{[]string{"4.6"}, func(err error) bool { return err != nil }},
+		{[]string{"9.9"}, func(err error) bool { return errors.Is(err, report.ErrInvalid) }},
+		{[]string{""}, func(err error) bool { return errors.Is(err, report.ErrInvalid) }},
 		{[]string{"--seed", "-1"}, func(err error) bool { return err != nil }},
-		{[]string{"--data", t.TempDir(), "--only", "4.5"}, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
-		{[]string{"--data", "../../../sim/report/figures/testdata/empty", "--only", "4.5"}, func(err error) bool { return errors.Is(err, figures.ErrNoRun) }},
 	}
 	for _, test := range tests {
 		if _, err := drawn(t, test.args...); err == nil || !test.is(err) {

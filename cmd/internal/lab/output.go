@@ -18,24 +18,22 @@ var ErrFlag = errors.New("out of range")
 // output are the flags of what is printed.
 type output struct {
 	format string
-	wide   bool
 }
 
 func (o *output) bind(set *pflag.FlagSet) {
-	set.StringVarP(&o.format, "output", "o", "table", "table, json or csv")
-	set.BoolVar(&o.wide, "wide", false, fmt.Sprintf("tables with all columns, wider than %d letters if need be", text.Terminal))
+	set.StringVarP(&o.format, "output", "o", "table", fmt.Sprintf("table, json, csv, or wide: tables with all columns, wider than %d letters if need be", text.Terminal))
 }
 
 func (o *output) validate() error {
-	if o.format != "table" && o.format != "json" && o.format != "csv" {
-		return fmt.Errorf("--output %s, want table, json or csv: %w", o.format, ErrFlag)
+	if !slices.Contains([]string{"table", "wide", "json", "csv"}, o.format) {
+		return fmt.Errorf("--output %s, want table, wide, json or csv: %w", o.format, ErrFlag)
 	}
 	return nil
 }
 
 // width is that of tables, 0 without bound.
 func (o *output) width() int {
-	if o.wide {
+	if o.format == "wide" {
 		return 0
 	}
 	return text.Terminal

@@ -29,7 +29,6 @@ type plan struct {
 	requests []string
 	seeds    int
 	seed     uint64
-	parallel int
 	traces   []string
 	// schedulers are compared; empty takes the experiments' own.
 	schedulers []string
@@ -56,19 +55,13 @@ func (p *plan) bind(set *pflag.FlagSet) {
 	set.StringArrayVar(&p.params.Set, "set", nil, "another value of one of Spazio's options, name=value, 0 for its default; may be repeated")
 	set.StringArrayVar(&p.traces, "trace", nil, "directory of the trace that an experiment replays, as EXPERIMENT=DIR or DIR; may be repeated")
 	set.Float64Var(&p.params.Cluster.Latency, "latency", .25, "seconds one way between any two parts")
-	set.Float64Var(&p.params.Cluster.KubeletRate, "kubelet-rate", 10, "pods a second that a kubelet starts")
-	set.IntVar(&p.parallel, "parallel", runtime.GOMAXPROCS(0), "runs at a time; does not change the figures")
-	set.Lookup("parallel").DefValue = "the processors"
 	p.output.bind(set)
 	set.StringVar(&p.report, "report", "", "also write a report to this .html or .md file")
 }
 
 func (p *plan) validate() error {
-	switch {
-	case p.seeds < 1 || p.seeds > 10_000:
-		return fmt.Errorf("--seeds %d, want 1 to 10000: %w", p.seeds, ErrFlag)
-	case p.parallel < 1:
-		return fmt.Errorf("--parallel %d, want at least 1: %w", p.parallel, ErrFlag)
+	if err := checkSeeds(p.seeds); err != nil {
+		return err
 	}
 	if err := p.checkGiven(); err != nil {
 		return err
@@ -101,7 +94,7 @@ func (p *plan) options(stderr io.Writer) experiment.Options {
 		schedulers = nil
 	}
 	return experiment.Options{
-		Schedulers: schedulers, Seeds: p.seedsNamed(), Workers: p.parallel, Progress: (&progress{out: stderr, of: "runs"}).show,
+		Schedulers: schedulers, Seeds: p.seedsNamed(), Workers: runtime.GOMAXPROCS(0), Progress: (&progress{out: stderr, of: "runs"}).show,
 	}
 }
 
@@ -131,9 +124,6 @@ func (p *plan) selection(names []string) experiment.Selection {
 // that none of the cases uses.
 func (p *plan) cases(s experiment.Selection) (cases []experiment.Case, left []experiment.Experiment, err error) {
 	if cases, left, err = s.Cases(); err != nil {
-		if errors.Is(err, workload.ErrTrace) { // of a folder that is not there
-			err = command.Usage(p.withTraces(err))
-		}
 		return nil, nil, usage(err)
 	}
 	return cases, left, command.Usage(p.checkUsed(cases))

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/replay"
 	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
@@ -31,13 +29,11 @@ func newProfileCommand() *cobra.Command {
 
 // evaluateFlags are the command line in its own units.
 type evaluateFlags struct {
-	series         string
-	plot           string
-	predictions    []string
-	heldOut, first bool
-	learning       time.Duration
-	halfLife       time.Duration
-	percentile     float64
+	series      string
+	plot        string
+	predictions []string
+	heldOut     bool
+	learning    time.Duration
 	output
 }
 
@@ -51,12 +47,11 @@ enough for the next half hour, and prints how often that held and how far above
 the mean it was. The recommenders are the default preset, S. Galantino's profiler
 with its defects mended and in its literal form, the Vertical Pod Autoscaler,
 Autopilot for services and for batch jobs, koordlet, and one who knows what comes.
---half-life and --percentile add the default preset with these instead of its own.
 Each one's percentile is swept; --plot draws these curves. The default's overhead
 is compared at each one's quality, also with each series left out in turn. --output
 json has the scores by series too.
 
-A second table has each series under the default preset, or under own, and the largest
+A second table has each series under the default preset, and the largest
 of all series of a resource in every five minutes, as of a job's replicas. --predictions
 writes or draws what is predicted for them.
 
@@ -65,8 +60,7 @@ memory_bytes, files of CloudWatch or the Grid Workloads Archive, or a Prometheus
 server's answers to range queries as .json; what holds no series is left out.
 An answer without the metric's name, as of an aggregation, is of what the file's
 name says (cpu, memory), else values beyond 4096 are bytes.
-The default was chosen on first halves (--first-half): --held-out shows it on
-what it has not seen.`,
+The default was chosen on first halves: --held-out shows it on what it has not seen.`,
 		Example: `  spazio-lab profile evaluate --series data --held-out
   spazio-lab profile evaluate --series data --output json --plot curves.svg
   spazio-lab profile evaluate --series replicas --predictions all.csv --predictions profile.svg`,
@@ -78,10 +72,7 @@ what it has not seen.`,
 	set := cmd.Flags()
 	set.StringVar(&f.series, "series", "", "directory of series, which is needed")
 	set.BoolVar(&f.heldOut, "held-out", false, "only the second half of each series")
-	set.BoolVar(&f.first, "first-half", false, "only the first half of each series")
 	set.DurationVar(&f.learning, "warm-up", 48*time.Hour, "how long a recommender only observes")
-	set.DurationVar(&f.halfLife, "half-life", 0, "also evaluate the default preset with this half-life of CPU and memory, as own; 0 is its own")
-	set.Float64Var(&f.percentile, "percentile", 0, "also evaluate the default preset at the value that this share of samples is below, up to 1, as own; 0 is its own")
 	set.StringVar(&f.plot, "plot", "", "also draw the curves into this .png or .svg file")
 	set.StringArrayVar(&f.predictions, "predictions", nil, "also write each prediction into this .csv file, or draw them over the usage into this .png or .svg file; may be repeated")
 	f.bind(set)
@@ -133,25 +124,6 @@ func checkPredictions(path string) error {
 	return nil
 }
 
-// own is the default preset with what the flags set, nil if they set nothing.
-func (f *evaluateFlags) own() (*profile.Preset, error) {
-	switch {
-	case f.halfLife != 0 && f.halfLife < time.Second:
-		return nil, fmt.Errorf("--half-life %v, want a second or more: %w", f.halfLife, ErrFlag)
-	case !(f.percentile >= 0 && f.percentile <= 1):
-		return nil, fmt.Errorf("--percentile %v, want above 0 to 1: %w", f.percentile, ErrFlag)
-	case f.halfLife == 0 && f.percentile == 0:
-		return nil, nil
-	}
-	p := profile.Spazio()
-	p.Name = "own"
-	for _, r := range []*profile.Rule{&p.CPU, &p.Memory} {
-		r.HalfLife = cmp.Or(f.halfLife, r.HalfLife)
-		r.Percentile = cmp.Or(f.percentile, r.Percentile)
-	}
-	return &p, nil
-}
-
 // options are what the flags ask for; the error is the caller's.
 func (f *evaluateFlags) options() (o replay.Options, err error) {
 	if f.series == "" {
@@ -164,16 +136,8 @@ func (f *evaluateFlags) options() (o replay.Options, err error) {
 		return o, fmt.Errorf("--warm-up %v, want a minute or more: %w", f.learning, ErrFlag)
 	}
 	o = replay.Options{Window: 30 * time.Minute, WarmUp: f.learning}
-	if o.Own, err = f.own(); err != nil {
-		return o, err
-	}
-	switch {
-	case f.heldOut && f.first:
-		return o, errors.New("--held-out and --first-half: name one half")
-	case f.heldOut:
+	if f.heldOut {
 		o.Part = replay.HeldOut
-	case f.first:
-		o.Part = replay.FirstHalf
 	}
 	if err := checkFile("plot", f.plot, report.CheckPicture); err != nil {
 		return o, err

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/prediction"
@@ -19,16 +18,16 @@ does, beside a threshold, a z-score, other models and two coins that reject as o
 on simulated nodes, on a recording of a machine (--recording, of an agent with
 --cpu-mode contention --cpu-contention pressure), and on series of utilisation
 (--series NAME=DIR, CSV files of CloudWatch or the Grid Workloads Archive). With
---experiments it also runs Pronto as a scheduler; background needs --trace. --report
+EXPERIMENTs it also runs Pronto as a scheduler, with pods of 10 core-seconds unless --work
+says otherwise; background needs --trace. --report
 writes the page, with pictures and the claims that hold.`
 
 // prontoFlags are the command line in its own units.
 type prontoFlags struct {
 	plan
-	recording   string
-	series      []string
-	simulated   float64
-	experiments []string
+	recording string
+	series    []string
+	simulated float64
 }
 
 // newProntoCommand returns the command `spazio-lab pronto`.
@@ -36,14 +35,14 @@ func newProntoCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "pronto", Short: "Evaluate Pronto's rejection signal"}
 	var f prontoFlags
 	evaluate := &cobra.Command{
-		Use: "evaluate", Short: "Hold rejections against the contention that follows", Long: prontoLong,
+		Use: "evaluate [EXPERIMENT...]", Short: "Hold rejections against the contention that follows", Long: prontoLong,
 		Example: `  spazio-lab pronto evaluate
   spazio-lab pronto evaluate --recording docs/pronto/machine.spazio.gz --report machine.html
-  spazio-lab pronto evaluate --series cloudwatch=DIR --experiments batch,arrivals,background --trace DIR \
+  spazio-lab pronto evaluate batch arrivals background --series cloudwatch=DIR --trace DIR \
       --held-out --report pronto.md`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), cmd.Flags(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	set := evaluate.Flags()
@@ -51,19 +50,18 @@ func newProntoCommand() *cobra.Command {
 	set.StringVar(&f.recording, "recording", "", "file, gzipped or not, or directory of a recording of a machine's pressure; empty for none")
 	set.StringArrayVar(&f.series, "series", nil, "directory of series of utilisation, as NAME=DIR; may be repeated")
 	set.Float64Var(&f.simulated, "simulate", 1200, "seconds for which simulated nodes are watched, 1 to 3600")
-	set.StringSliceVar(&f.experiments, "experiments", nil, "experiments that are run under Pronto and its peers, of 10 core-seconds a pod unless --work says otherwise; empty for none")
 	cmd.AddCommand(evaluate)
 	return cmd
 }
 
-func (f *prontoFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stderr io.Writer) error {
+func (f *prontoFlags) run(ctx context.Context, experiments []string, stdout, stderr io.Writer) error {
 	if err := f.validate(); err != nil {
 		return command.Usage(err)
 	}
 	if f.sweep.Work == nil {
 		f.sweep.Work = []float64{10}
 	}
-	cases, _, err := f.cases(f.selection(f.experiments))
+	cases, _, err := f.cases(f.selection(experiments))
 	if err != nil {
 		return err
 	}
@@ -75,7 +73,7 @@ func (f *prontoFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stder
 	if err != nil {
 		return err
 	}
-	page := prediction.Page{Result: result, Runs: f.runs(), Command: f.command(set)}
+	page := prediction.Page{Result: result, Runs: f.runs()}
 	page.Runs.Revision = "" // the page is the same as long as what it says is
 	if len(cases) > 0 {
 		options := f.options(stderr)
@@ -112,26 +110,4 @@ func (f *prontoFlags) sources(ctx context.Context) (all []prediction.Source, err
 	}
 	s, err := prediction.Simulate(ctx, f.simulated, f.seedsNamed()[0])
 	return append(all, s), err
-}
-
-// command is what makes the report again, with names in the place of paths.
-func (f *prontoFlags) command(set *pflag.FlagSet) string {
-	words := []string{"spazio-lab pronto evaluate"}
-	set.Visit(func(g *pflag.Flag) {
-		switch g.Name {
-		case "parallel", "output", "report": // which the page does not depend on
-		case "recording":
-			words = append(words, "--recording=RECORDING")
-		case "trace":
-			words = append(words, "--trace=DIR")
-		case "series":
-			for _, series := range f.series {
-				name, _, _ := strings.Cut(series, "=")
-				words = append(words, fmt.Sprintf("--series=%s=DIR", name))
-			}
-		default:
-			words = append(words, fmt.Sprintf("--%s=%s", g.Name, strings.Trim(g.Value.String(), "[]")))
-		}
-	})
-	return strings.Join(append(words, "--report=FILE"), " ")
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"image/png"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -192,11 +190,11 @@ func TestReplaySet(t *testing.T) {
 	dir := t.TempDir()
 	record(t, dir, 300, honest)
 	before := summary(t, dir)
-	bold := summary(t, dir, "--set", "avail.caution=-1", "--set", "avail.allowance=1", "--set", "estimator=joint", "--set", "churn-hold=500ms")
+	bold := summary(t, dir, "--set", "avail.caution=-1", "--set", "avail.allowance=1", "--set", "estimator.method=joint", "--set", "churn-hold=500ms")
 	if bold.Different == 0 || bold.First == "" || bold.Replayed.Avail.Mean < before.Replayed.Avail.Mean+.9 {
 		t.Errorf("before %+v\nbold %+v", before, bold)
 	}
-	if same := summary(t, dir, "--set", "caution=1"); same.Different != 0 {
+	if same := summary(t, dir, "--set", "avail.caution=1"); same.Different != 0 {
 		t.Errorf("explicit default: got %+v", same)
 	}
 }
@@ -210,14 +208,11 @@ func TestReplayUsage(t *testing.T) {
 		"no option":      {dir, "--set", "speed=1"},
 		"prior":          {dir, "--set", "estimator.prior=.1"},
 		"fixed":          {dir, "--set", "cores=8"},
-		"no value":       {dir, "--set", "caution"},
-		"not a number":   {dir, "--set", "caution=much"},
-		"not a method":   {dir, "--set", "estimator=best"},
+		"no value":       {dir, "--set", "avail.caution"},
+		"not a number":   {dir, "--set", "avail.caution=much"},
+		"not a method":   {dir, "--set", "estimator.method=best"},
 		"out of range":   {dir, "--set", "fleet-share=2"},
-		"verify and set": {dir, "--set", "caution=1", "--verify"},
-		"dump and set":   {dir, "--set", "caution=1", "--dump"},
-		"from":           {dir, "--from", "noon"},
-		"plot":           {dir, "--plot", filepath.Join(dir, "00000001.spazio")},
+		"verify and set": {dir, "--set", "avail.caution=1", "--verify"},
 	} {
 		if code, _, stderr := replayed(t, args...); code != command.ExitUsage || stderr == "" {
 			t.Errorf("%s: exit code %d, %q", name, code, stderr)
@@ -231,85 +226,18 @@ func TestReplayUsage(t *testing.T) {
 func TestReplayCSV(t *testing.T) {
 	dir := t.TempDir()
 	record(t, dir, 60, honest)
-	_, out, _ := replayed(t, dir, "--output", "csv", "--from", "10s", "--to", "2025-06-01T12:00:20Z")
+	_, out, _ := replayed(t, dir, "--output", "csv")
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) < 10 || len(rows) > 60 || rows[0][0] != "at" || rows[0][10] != "cpu_usage" {
+	if len(rows) < 10 || len(rows) > 120 || rows[0][0] != "at" || rows[0][10] != "cpu_usage" {
 		t.Errorf("%d rows, header %v", len(rows), rows[0])
 	}
 	for _, row := range rows[1:] {
 		at, err := time.Parse(time.RFC3339Nano, row[0])
-		if err != nil || at.Before(start.Add(10*time.Second)) || at.After(start.Add(20*time.Second)) || row[3] != row[5] {
+		if err != nil || at.Before(start) || at.After(start.Add(time.Minute)) || row[3] != row[5] {
 			t.Errorf("row %v, %v", row, err)
 		}
-	}
-}
-
-func TestReplayDump(t *testing.T) {
-	dir := t.TempDir()
-	reports := record(t, dir, 60, honest)
-	code, out, stderr := replayed(t, dir, "--dump")
-	if code != command.ExitOK || stderr != "" {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	kinds := map[string]int{}
-	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
-		var rec struct{ Kind string }
-		if err := json.Unmarshal([]byte(line), &rec); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		kinds[rec.Kind]++
-	}
-	if kinds["sample"] != 599 || kinds["report"] != reports || kinds["fleet"] != 1 || kinds["dropped"] != 1 || kinds["header"] == 0 {
-		t.Errorf("%v", kinds)
-	}
-}
-
-func TestReplayPlot(t *testing.T) {
-	dir, out := t.TempDir(), t.TempDir()
-	record(t, dir, 120, honest)
-	picture := filepath.Join(out, "replay.png")
-	if code, _, stderr := replayed(t, dir, "--plot", picture, "--set", "avail.caution=-1"); code != command.ExitOK {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	file, err := os.Open(picture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	image, err := png.Decode(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if size := image.Bounds().Size(); size.X < 1000 || size.Y < 1000 {
-		t.Errorf("got a picture of %v", size)
-	}
-
-	vector := filepath.Join(out, "replay.svg")
-	if code, _, stderr := replayed(t, dir, "--plot", vector); code != command.ExitOK {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	text, err := os.ReadFile(vector)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, label := range []string{"cpu usage", "memory cost of a pod", "typical loads", "churn window", "seconds since 2025-06-01 12:00:00 UTC"} {
-		if !strings.Contains(string(text), label) {
-			t.Errorf("%q is missing in the picture", label)
-		}
-	}
-
-	panels := filepath.Join(out, "panels")
-	if code, _, stderr := replayed(t, dir, "--plot", panels); code != command.ExitOK {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	entries, err := os.ReadDir(panels)
-	if err != nil || len(entries) != 9 {
-		t.Errorf("%d panels, want 9: %v", len(entries), err)
-	}
-	if _, err := os.Stat(filepath.Join(panels, "3-pods.png")); errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got no panel of pods in %v", entries)
 	}
 }

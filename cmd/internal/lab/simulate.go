@@ -33,7 +33,7 @@ and were given none.
 
 The tables give means over the seeds, and the ratio to kube-scheduler's default
 seed by seed, each with its 95 % confidence interval: of the metrics that tell most
-of the experiment as many as fit 120 columns, with --wide all. --output csv or json
+of the experiment as many as fit 120 columns, with --output wide all. --output csv or json
 gives one row a run and metric. --report writes a page that explains the
 experiment, shows pictures and lists which targets hold. The short names of experiments,
 b1 for batch, stand for them until the next release.
@@ -48,7 +48,7 @@ type simulateFlags struct {
 	list     bool
 	workload string
 	keep     string
-	records  records
+	pods     string
 }
 
 // newSimulateCommand returns the command `spazio-lab simulate`.
@@ -65,7 +65,7 @@ func newSimulateCommand() *cobra.Command {
   spazio-lab simulate findings
   spazio-lab simulate background --trace path/to/series --report background.html
   spazio-lab simulate batch --set agent.churn-hold=500ms
-  spazio-lab simulate --workload pods.csv --fleet 4x16 --seeds 3 --pods records.csv --timeline load.csv
+  spazio-lab simulate --workload pods.csv --fleet 4x16 --seeds 3 --pods records.csv
   spazio-lab simulate all --held-out --trace background=series --trace functions=invocations \
       --keep runs.jsonl --report evaluation.md`,
 		Args: cobra.ArbitraryArgs,
@@ -77,8 +77,8 @@ func newSimulateCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the experiments, the schedulers and the constants, and end")
 	cmd.Flags().StringSliceVar(&f.schedulers, "schedulers", nil, "schedulers to compare; \"all\" for all of the experiment's (default: those that answer its question, of the experiment \"all\" all)")
 	cmd.Flags().StringVar(&f.workload, "workload", "", "CSV of pods to run beside or in the place of experiments: arrival (s) and work (core-seconds) or phases, and optionally cores, memory (bytes), threads, owner, and what they declare: request_cores, request_memory, limit_cores, limit_memory (bytes); go doc ./sim/workload ReadPods describes them")
-	cmd.Flags().StringVar(&f.keep, "keep", "", "file in which runs are kept: those in it are not made again, others are added; empty for none; not with --pods or --timeline")
-	f.records.bind(cmd.Flags())
+	cmd.Flags().StringVar(&f.keep, "keep", "", "file in which runs are kept: those in it are not made again, others are added; empty for none; not with --pods")
+	cmd.Flags().StringVar(&f.pods, "pods", "", "also write a row a pod and run to this CSV file")
 	cmd.AddCommand(newSensitivityCommand(), newTuningCommand())
 	return cmd
 }
@@ -95,7 +95,6 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 	if err := f.validate(); err != nil {
 		return command.Usage(err)
 	}
-	f.records.apply(&f.params)
 	selection := f.selection(args)
 	var err error
 	if selection.Given, err = f.given(); err != nil {
@@ -109,7 +108,7 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 		fmt.Fprintf(stderr, "%s is left out: give it --trace %s=DIR, %s\n", e.Name, e.Name, e.NeedsTrace)
 	}
 	options := f.options(stderr)
-	finish, err := f.records.open(&options)
+	finish, err := f.recorded(&options)
 	if err != nil {
 		return err
 	}
@@ -139,7 +138,7 @@ func (f *simulateFlags) kept(o *experiment.Options) (done func() error, err erro
 		return func() error { return nil }, nil
 	}
 	if o.Observe != nil {
-		return nil, command.Usage(fmt.Errorf("--keep has no pods and no timelines: %w", ErrFlag))
+		return nil, command.Usage(fmt.Errorf("--keep has no pods: %w", ErrFlag))
 	}
 	file, err := os.OpenFile(f.keep, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
@@ -149,6 +148,20 @@ func (f *simulateFlags) kept(o *experiment.Options) (done func() error, err erro
 		return nil, errors.Join(fmt.Errorf("%s: %w", f.keep, err), file.Close())
 	}
 	return func() error { return errors.Join(o.Kept.Err(), file.Close()) }, nil
+}
+
+// recorded has the pods of all runs written to the file of --pods; the function it returns ends that.
+func (f *simulateFlags) recorded(o *experiment.Options) (finish func() error, err error) {
+	if f.pods == "" {
+		return func() error { return nil }, nil
+	}
+	file, err := os.Create(f.pods)
+	if err != nil {
+		return nil, err
+	}
+	recorder := experiment.NewRecorder(file, revision())
+	o.Observe = recorder.Observe
+	return func() error { return errors.Join(recorder.Err(), file.Close()) }, nil
 }
 
 // given is the experiment of the pods of --workload, if there is one.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,17 @@ import (
 func simulated(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	return executed(t, "simulate", args)
+}
+
+// onProcessors runs the command with so many runs at a time.
+func onProcessors(t *testing.T, n int, args ...string) string {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+	out, err := simulated(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // executed runs a subcommand and returns its stdout.
@@ -65,7 +77,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Tables fit a terminal, for any experiment and number of schedulers; with --wide they have every
+// Tables fit a terminal, for any experiment and number of schedulers; with --output wide they have every
 // metric.
 func TestTablesFit(t *testing.T) {
 	few := []string{"--nodes", "3", "--batch", "20", "--duration", "20", "--work", "1", "--seeds", "2"}
@@ -80,7 +92,7 @@ func TestTablesFit(t *testing.T) {
 			}
 		}
 	}
-	wide, err := simulated(t, append([]string{"b1", "--wide"}, few...)...)
+	wide, err := simulated(t, append([]string{"b1", "-o", "wide"}, few...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,16 +111,9 @@ func TestTablesFit(t *testing.T) {
 
 // Both machine-readable formats have the same rows, with any number of workers.
 func TestRows(t *testing.T) {
-	one, err := simulated(t, with("--output", "json", "--parallel", "1")...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	many, err := simulated(t, with("--output", "json", "--parallel", "4")...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if one != many {
-		t.Error("--parallel changes the rows")
+	one := onProcessors(t, 1, with("--output", "json")...)
+	if one != onProcessors(t, 4, with("--output", "json")...) {
+		t.Error("the number of processors changes the rows")
 	}
 	var made struct {
 		Revision string
@@ -185,7 +190,7 @@ func TestKeep(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs")
 	args := func(keep string) []string {
-		return append([]string{"simulate"}, with("--seeds", "30", "-o", "csv", "--parallel", "1", "--keep", keep)...)
+		return append([]string{"simulate"}, with("--seeds", "30", "-o", "csv", "--keep", keep)...)
 	}
 	for keep, want := range map[string]string{
 		"":   "spazio-lab: interrupted\n",
@@ -324,16 +329,10 @@ func TestSensitivity(t *testing.T) {
 
 // Rows name the constant, and are the same with any number of workers.
 func TestSensitivityRows(t *testing.T) {
-	one, err := simulated(t, append(slices.Clone(smallSensitivity), "-o", "csv", "--parallel", "1")...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	many, err := simulated(t, append(slices.Clone(smallSensitivity), "-o", "csv", "--parallel", "4")...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if one != many {
-		t.Error("--parallel changes the rows")
+	rows := append(slices.Clone(smallSensitivity), "-o", "csv")
+	one := onProcessors(t, 1, rows...)
+	if one != onProcessors(t, 4, rows...) {
+		t.Error("the number of processors changes the rows")
 	}
 	for _, want := range []string{"batch/work=1/law=equal,spazio,1,sojourn_mean,", "batch/work=1/law=equal/rules.growth=2.5,spazio,2,sojourn_mean,"} {
 		if !strings.Contains(one, want) {
@@ -474,7 +473,6 @@ func TestRefuses(t *testing.T) {
 		{nil, flag},
 		{with("--output", "xml"), flag},
 		{with("--seeds", "0"), flag},
-		{with("--parallel", "0"), flag},
 		{with("--report", "r.pdf"), func(err error) bool { return errors.As(err, &kind) && kind.Value == "r.pdf" }},
 		{[]string{"b9"}, func(err error) bool { return errors.As(err, &name) }},
 		{with("--schedulers", "dice"), func(err error) bool { return errors.As(err, &name) }},
@@ -483,7 +481,6 @@ func TestRefuses(t *testing.T) {
 		{[]string{"sensitivity", "--scale", "1"}, flag},
 		{[]string{"sensitivity", "--scale", "-1"}, flag},
 		{[]string{"sensitivity", "--seeds", "0"}, flag},
-		{append(slices.Clone(smallSensitivity), "--metric", "beauty"), flag},
 		{[]string{"sensitivity", "--constants", "speed"}, func(err error) bool { return errors.As(err, &name) }},
 		{[]string{"sensitivity", "b9"}, func(err error) bool { return errors.As(err, &name) }},
 		{[]string{"h1"}, func(err error) bool { return errors.Is(err, experiment.ErrNoTrace) }},
@@ -513,10 +510,8 @@ func TestRefusesBeforeRuns(t *testing.T) {
 		{"simulate cp --plot " + away + "/plot.svg", []string{"--plot", away}},
 		{"profile evaluate --series " + dir + " --plot " + away + "/plot.svg", []string{"--plot", away}},
 		{"profile evaluate --series " + away, []string{"--series", away}},
-		{"figures --data " + away, []string{"--data", away}},
 		{"simulate h1 --trace " + away, []string{"--trace", away}},
 		{"simulate h1 --trace h1=" + file, []string{"--trace", file}},
-		{"simulate traces --trace traces=" + dir, []string{"--trace traces=" + dir, "no folder alibaba-2018"}},
 		{"simulate b1 --nodes 0", []string{"--nodes 0"}},
 		{"simulate b1 --nodes -3", []string{"--nodes -3"}},
 		{"simulate b1 --batch 0", []string{"--batch 0"}},
@@ -548,7 +543,7 @@ func TestRefusesBeforeRuns(t *testing.T) {
 	}
 }
 
-// A custom workload yields records of its runs: a row per pod and run, and the timeline.
+// A custom workload yields records of its runs: a row per pod and run.
 func TestWorkloadAndRecords(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -556,25 +551,23 @@ func TestWorkloadAndRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := simulated(t, "--workload", file("mine.csv"), "--fleet", "1x4+1x16", "--schedulers", "default,lower-bound", "--seeds", "2",
-		"--pods", file("pods.csv"), "--timeline", file("timeline.csv"))
+		"--pods", file("pods.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out, "mine/fleet=1x4+1x16") || !strings.Contains(out, "lower-bound") {
 		t.Errorf("the workload or the bound is missing in the table:\n%s", out)
 	}
-	for name, want := range map[string]int{"pods.csv": 1 + 2*2, "timeline.csv": 9} {
-		text, err := os.ReadFile(file(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-		if err != nil || len(rows) < want || name == "pods.csv" && len(rows) != want {
-			t.Fatalf("%s: error %v, %d rows, want %d:\n%s", name, err, len(rows), want, text)
-		}
-		if rows[0][3] != "revision" || rows[1][3] == "" {
-			t.Errorf("%s: the revision is missing in %v", name, rows[:2])
-		}
+	text, err := os.ReadFile(file("pods.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil || len(rows) != 1+2*2 {
+		t.Fatalf("error %v, %d rows, want 5:\n%s", err, len(rows), text)
+	}
+	if rows[0][3] != "revision" || rows[1][3] == "" {
+		t.Errorf("the revision is missing in %v", rows[:2])
 	}
 	for _, bad := range [][]string{
 		{"--workload", file("none.csv")},

@@ -17,7 +17,7 @@ import (
 // tuningFlags are the command line in its own units.
 type tuningFlags struct {
 	scenarios, tuners []string
-	seeds, parallel   int
+	seeds             int
 	heldOut           bool
 	plot              string
 	config            tuning.Config
@@ -55,9 +55,6 @@ holds up most in the last half hour.`,
 	set.IntVar(&f.seeds, "seeds", 10, "how many seeds to run")
 	set.BoolVar(&f.heldOut, "held-out", false, "take the seeds that are not for tuning")
 	set.IntVar(&f.config.Minutes, "minutes", 180, "minutes for which the application serves")
-	f.config.Cores = 4
-	set.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "runs at a time; does not change the figures")
-	set.Lookup("parallel").DefValue = "the processors"
 	set.StringVar(&f.plot, "plot", "", "also draw the first seed's runs into this .png or .svg file; of one tuner and one kind of limits, its services")
 	f.bind(set)
 	return cmd
@@ -68,7 +65,7 @@ func (f *tuningFlags) run(ctx context.Context, stdout io.Writer) error {
 		return command.Usage(err)
 	}
 	seeds := experiment.Seeds(f.seeds, 0, f.heldOut)
-	runs, err := tuning.Run(ctx, named[tuning.Scenario](f.scenarios), named[tuning.Tuner](f.tuners), seeds, f.config, f.parallel)
+	runs, err := tuning.Run(ctx, named[tuning.Scenario](f.scenarios), named[tuning.Tuner](f.tuners), seeds, f.config, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return err
 	}
@@ -82,8 +79,8 @@ func (f *tuningFlags) run(ctx context.Context, stdout io.Writer) error {
 
 // check refuses what no run could be made of, before the first is.
 func (f *tuningFlags) check() error {
-	if f.seeds < 1 || f.seeds > 10_000 {
-		return fmt.Errorf("--seeds %d, want 1 to 10000: %w", f.seeds, ErrFlag)
+	if err := checkSeeds(f.seeds); err != nil {
+		return err
 	}
 	if len(f.scenarios) == 0 || len(f.tuners) == 0 {
 		return fmt.Errorf("--limits, --tuners: name at least one: %w", ErrFlag)

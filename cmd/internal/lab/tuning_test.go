@@ -24,7 +24,7 @@ func correct(t *testing.T, args ...string) (string, error) {
 
 func TestSimulateCP(t *testing.T) {
 	plot := filepath.Join(t.TempDir(), "settling.svg")
-	args := []string{"--limits", "cut", "--tuners", "none,seed-scc", "--seeds", "1", "--minutes", "60", "--held-out", "--wide", "--plot", plot}
+	args := []string{"--limits", "cut", "--tuners", "none,seed-scc", "--seeds", "1", "--minutes", "60", "--held-out", "--plot", plot}
 	out, err := correct(t, append(args, "--output", "json")...)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestSimulateCP(t *testing.T) {
 	if testing.Short() {
 		return // the same runs again
 	}
-	if out, err = correct(t, args...); err != nil || !strings.Contains(out, "hold all") || !strings.Contains(out, "seed-scc") {
+	if out, err = correct(t, append(args, "-o", "wide")...); err != nil || !strings.Contains(out, "hold all") || !strings.Contains(out, "seed-scc") {
 		t.Errorf("%v: %s", err, out)
 	}
 	for _, bad := range [][]string{{"--limits", "x"}, {"--tuners", ""}, {"--tuners", "x"}, {"--seeds", "0"}, {"--minutes", "5"}, {"--plot", "x.txt"}, {"--output", "x"}} {

@@ -102,19 +102,14 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s: %q, want %q", metric, got, want)
 		}
 	}
-	for label, want := range map[string]string{
-		"batch": "batch", "batch/work=0.1/law=exponential": "pods of 0.1 core-seconds, exponential sizes",
-		"arrivals/work=1/load=1.2": "pods of 1 core-seconds, load of 120 %", "wrong-requests/requests=over": "requests too high", "wrong-requests/requests=mixed": "mixed requests",
-		"memory/memory=0.5/rules.growth=2": "50 % press on memory, rules.growth 2", "batch/cores=16": "16 cores a node",
-		"servers/requests=servers/fleet=16x4+8x16+2x64": "requests of servers alone, 16 nodes of 4, 8 of 16, 2 of 64 cores",
-	} {
-		if got := comparison.CaseWords(label); got != want {
+	for label, want := range map[string]string{"batch": "", "batch/work=0.1/law=exponential": "work=0.1, law=exponential"} {
+		if got := comparison.Settings(label); got != want {
 			t.Errorf("%s: %q, want %q", label, got, want)
 		}
 	}
 }
 
-// A report describes its pictures in words, and has one for every judged metric that differs.
+// A report has a picture for every judged metric that differs, whose title is in words.
 func TestReport(t *testing.T) {
 	c := cases(t, "b1")[0]
 	set := comparison.Comparison{Cases: []experiment.Case{c}, Rows: rows(c, "makespan", "run_mean", "novelty"), Runs: comparison.Runs{Seeds: []uint64{1, 2}, HeldOut: true}}
@@ -122,8 +117,8 @@ func TestReport(t *testing.T) {
 	var names []string
 	for _, f := range to.Files() {
 		names = append(names, f.Name)
-		if svg := string(f.Data); !strings.Contains(svg, "pods of 1 core-seconds") || strings.Contains(svg, "law=") || strings.Contains(svg, "_") {
-			t.Errorf("%s is not in words", f.Name)
+		if svg := string(f.Data); !strings.Contains(svg, "work=1, law=equal") || strings.Contains(svg, "_") {
+			t.Errorf("%s does not name its case, or a metric by its words", f.Name)
 		}
 	}
 	if want := []string{"base-batch-makespan.svg", "base-batch-run_mean.svg"}; !slices.Equal(names, want) {
@@ -133,31 +128,6 @@ func TestReport(t *testing.T) {
 		if !strings.Contains(string(to.Bytes()), want) {
 			t.Errorf("no %q in the report", want)
 		}
-	}
-}
-
-// If energy is known there is one picture of its cost to the pods.
-func TestTrade(t *testing.T) {
-	c := cases(t, "e3")[0]
-	all := rows(c, "makespan", "energy", "sojourn_p99")
-	for seed := range uint64(2) {
-		for metric, value := range map[string]float64{"energy": 24.75, "sojourn_p99": 300} {
-			all = append(all, experiment.Row{Experiment: c.Label, Scheduler: "most-allocated", Seed: seed + 1, Metric: metric, Value: value, Unit: "s"})
-		}
-	}
-	set := comparison.Comparison{Cases: []experiment.Case{c}, Rows: all, Runs: comparison.Runs{Seeds: []uint64{1, 2}}}
-	to := written(t, set.Report, "base")
-	files := to.Files()
-	if len(files) != 1 || files[0].Name != "base-energy-alike-nodes.svg" {
-		t.Fatalf("%d pictures", len(files))
-	}
-	for _, want := range []string{"energy-alike-nodes: energy over sojourn, pods of 1 core-seconds, load of 50 %", "energy, ratio to default", ">spazio<", ">default<", "off the edge", "9.84/1.21<"} {
-		if !strings.Contains(string(files[0].Data), want) {
-			t.Errorf("no %q in the picture", want)
-		}
-	}
-	if header := set.Tables(text.Terminal)[0].Header; header[1] != "energy, s" {
-		t.Errorf("the columns are %q", header)
 	}
 }
 
@@ -178,12 +148,12 @@ func TestPanelsByFleet(t *testing.T) {
 		t.Fatalf("%d pictures", len(files))
 	}
 	svg := string(files[0].Data)
-	for _, want := range []string{"2 nodes of 4 cores", "1 nodes of 8, 1 of 16 cores"} {
+	for _, want := range []string{", 2x4<", ", 1x8+1x16<"} {
 		if strings.Count(svg, want) != 1 {
 			t.Errorf("%q is there %d times", want, strings.Count(svg, want))
 		}
 	}
-	if n := strings.Count(svg, "pods of 1 core-seconds"); n != 2 {
+	if n := strings.Count(svg, "work=1, law=equal"); n != 2 {
 		t.Errorf("the case is in %d legends", n)
 	}
 	if !strings.Contains(svg, "Arial") {

@@ -35,58 +35,11 @@ func Words(metric string) string {
 	return words + cmp.Or(quantities[base], strings.ReplaceAll(base, "_", " "))
 }
 
-// CaseWords is what a case's label says beside its experiment, for a reader:
-// batch/work=0.1/law=equal is pods of 0.1 core-seconds, equal sizes.
-func CaseWords(label string) string {
-	name, rest, _ := strings.Cut(label, "/")
-	if rest == "" {
-		return name
-	}
-	var words []string
-	for _, part := range strings.Split(rest, "/") {
-		key, value, _ := strings.Cut(part, "=")
-		words = append(words, settingWords(key, value))
-	}
-	return strings.Join(words, ", ")
-}
-
-// settings are what values of a setting mean, and requests what some of those do.
-var (
-	settings = map[string]string{"work": "pods of %s core-seconds", "law": "%s sizes", "requests": "%s requests", "cores": "%s cores a node"}
-	requests = map[string]string{"none": "no requests", "over": "requests too high", "under": "requests too low", "servers": "requests of servers alone"}
-)
-
-func settingWords(key, value string) string {
-	share, err := strconv.ParseFloat(value, 64)
-	switch {
-	case key == "load" && err == nil:
-		return fmt.Sprintf("load of %.3g %%", 100*share)
-	case key == "memory" && err == nil:
-		return fmt.Sprintf("%.3g %% press on memory", 100*share)
-	case key == "fleet":
-		return fleetWords(value)
-	case key == "requests" && requests[value] != "":
-		return requests[value]
-	case settings[key] != "":
-		return fmt.Sprintf(settings[key], value)
-	}
-	return strings.TrimSpace(key + " " + value)
-}
-
-// fleetWords reads 16x4+2x64 as 16 nodes of 4 and 2 of 64 cores.
-func fleetWords(fleet string) string {
-	var parts []string
-	for i, part := range strings.Split(fleet, "+") {
-		nodes, cores, ok := strings.Cut(part, "x")
-		if !ok {
-			return "fleet " + fleet
-		}
-		if i == 0 {
-			nodes += " nodes"
-		}
-		parts = append(parts, nodes+" of "+cores)
-	}
-	return strings.Join(parts, ", ") + " cores"
+// Settings is what a case's label has beside its experiment: batch/work=0.1/law=equal is of work=0.1,
+// law=equal.
+func Settings(label string) string {
+	_, settings, _ := strings.Cut(label, "/")
+	return strings.ReplaceAll(settings, "/", ", ")
 }
 
 // number keeps three digits.

@@ -24,10 +24,10 @@ type made struct {
 type Album []made
 
 // Make makes the figures in order. The error is that of a figure, with its ID.
-func Make(ctx context.Context, chosen []Figure, p Params) (Album, error) {
+func Make(ctx context.Context, chosen []Figure, seed uint64) (Album, error) {
 	var album Album
 	for _, f := range chosen {
-		result, err := f.Make(ctx, p)
+		result, err := f.make(ctx, seed)
 		if err != nil {
 			return nil, fmt.Errorf("figure %s: %w", f.ID, err)
 		}

@@ -57,17 +57,17 @@ type estimated struct {
 }
 
 // bursts is figure 4.11.
-func bursts(ctx context.Context, p Params) (outcome, error) {
+func bursts(ctx context.Context, seed uint64) (outcome, error) {
 	var all []estimated
 	var pods []report.Point
 	for _, e := range estimators() {
-		run, n, err := estimate(ctx, p.Seed, e)
+		run, n, err := estimate(ctx, seed, e)
 		if err != nil {
 			return outcome{}, err
 		}
 		all, pods = append(all, run), n
 	}
-	result := outcome{source: simulated(p.Seed, fmt.Sprintf("a node of %d cores; bursts of 1 to %d pods of one thread every %g s, 4 to 12 core-seconds each; in the second half a load that is no pod, of up to %g cores. The agent's pipeline feeds each estimator with the headroom of the cpu channel, filtered, and halts it while containers churn and while the channel is full, as the thesis does; there the signal k stood for the headroom", burstCores, burstMost, burstEvery, burstLoad))}
+	result := outcome{source: simulated(seed, fmt.Sprintf("a node of %d cores; bursts of 1 to %d pods of one thread every %g s, 4 to 12 core-seconds each; in the second half a load that is no pod, of up to %g cores. The agent's pipeline feeds each estimator with the headroom of the cpu channel, filtered, and halts it while containers churn and while the channel is full, as the thesis does; there the signal k stood for the headroom", burstCores, burstMost, burstEvery, burstLoad))}
 	x := report.Axis{Label: "seconds", Whole: true, Min: 0, Max: burstEnd}
 	cost := report.Panel{Title: "cost of a pod, share of cpu", X: x, Y: report.Axis{Label: "share", Min: 0, Max: .18}}
 	level := report.Panel{Title: "capacity at no pods, share of cpu", X: x, Y: report.Axis{Label: "share", Min: .7, Max: 1.3}}

@@ -4,14 +4,13 @@
 // and whether the claim holds.
 //
 //	chosen, err := figures.ByID("4.6", "4.7")
-//	album, err := figures.Make(ctx, chosen, figures.Params{Seed: 1})
+//	album, err := figures.Make(ctx, chosen, 1)
 //	err = album.Save("figures")
 //
 // # Adding a figure
 //
-// A [Figure] is an entry of a list: the package's own are in thesis.go, and a further file adds its own
-// list to [All]. Its Make is a pure function of [Params]; what it returns is data alone, which package
-// report draws.
+// A [Figure] is an entry of [All]. Its make is a pure function of the seed; what it returns is data
+// alone, which package report draws.
 //
 // # Recordings
 //

@@ -2,24 +2,10 @@ package figures
 
 import (
 	"context"
-	"io/fs"
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
-
-// Params are what a figure is made from. They are a plain value, safe for
-// concurrent use if Data is.
-type Params struct {
-	// Seed selects the random streams of what is simulated.
-	Seed uint64
-	// Seeds is how many consecutive ones, Seed first, a comparison of schedulers
-	// runs with; 0 means 5.
-	Seeds int
-	// Data holds the recordings by name, such as sweep.json.gz; nil means those
-	// of this package.
-	Data fs.FS
-}
 
 // Figure is one that can be made. It is a plain value; Make is safe for
 // concurrent use.
@@ -29,9 +15,9 @@ type Figure struct {
 	ID string
 	// title says what is drawn, Claim what is said to hold, in sentences.
 	title, claim string
-	// Make makes it. Equal Params give an equal Result, to the last bit. The
-	// error is ctx's, or that of the data or the simulator.
-	Make func(ctx context.Context, p Params) (outcome, error)
+	// make makes it. The seed selects the random streams of what is simulated; equal seeds give an
+	// equal outcome, to the last bit. The error is ctx's, or that of the data or the simulator.
+	make func(ctx context.Context, seed uint64) (outcome, error)
 }
 
 // verdict is whether a claim holds.
@@ -64,9 +50,6 @@ type value struct {
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
 }
-
-// All are the figures in order.
-func All() []Figure { return slices.Concat(ofThesis(), findings(), validation()) }
 
 // ByID returns the figures of the IDs, in the order of All; all without any. The
 // error is a *field.Error.

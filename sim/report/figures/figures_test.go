@@ -32,7 +32,7 @@ func chosen() (some []Figure) {
 // saved makes the chosen figures and saves them.
 func saved(t *testing.T, dir string) Album {
 	t.Helper()
-	album, err := Make(t.Context(), chosen(), Params{Seed: 1, Seeds: 1})
+	album, err := Make(t.Context(), chosen(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func wholeness(t *testing.T, album Album) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, f := range album {
-		if f.ID == "" || f.title == "" || f.claim == "" || f.Make == nil || seen[f.ID] {
+		if f.ID == "" || f.title == "" || f.claim == "" || f.make == nil || seen[f.ID] {
 			t.Errorf("figure %q lacks something or is there twice", f.ID)
 		}
 		seen[f.ID] = true
@@ -150,7 +150,7 @@ func ExampleMake() {
 		fmt.Println(err)
 		return
 	}
-	album, err := Make(context.Background(), chosen, Params{Seed: 1})
+	album, err := Make(context.Background(), chosen, 1)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -192,12 +192,12 @@ func (f *fleet) run(ctx context.Context, load []node.Pod, look func(now float64)
 const endless = 1e9
 
 // cpuLoaded is figure 4.7.
-func cpuLoaded(ctx context.Context, p Params) (outcome, error) {
+func cpuLoaded(ctx context.Context, seed uint64) (outcome, error) {
 	var load []node.Pod
 	for i := range 8 {
 		load = append(load, node.Pod{ID: node.PodID(i), Work: endless, Cores: .25})
 	}
-	r, err := signal(ctx, p, "eight threads, each busy a quarter of the time", load)
+	r, err := signal(ctx, seed, "eight threads, each busy a quarter of the time", load)
 	if r.during < r.before {
 		r.verdict = holds
 	}
@@ -205,12 +205,12 @@ func cpuLoaded(ctx context.Context, p Params) (outcome, error) {
 }
 
 // memoryLoaded is figure 4.8.
-func memoryLoaded(ctx context.Context, p Params) (outcome, error) {
+func memoryLoaded(ctx context.Context, seed uint64) (outcome, error) {
 	var load []node.Pod
 	for i := range 4 {
 		load = append(load, node.Pod{ID: node.PodID(i), Work: endless, Cores: .02, Memory: 2 << 30})
 	}
-	r, err := signal(ctx, p, "four threads that hold 2 GiB of 16 each and hardly compute", load)
+	r, err := signal(ctx, seed, "four threads that hold 2 GiB of 16 each and hardly compute", load)
 	r.source += " The thesis took stress-ng's vm workers, which compute all the time as well; these are the memory alone."
 	if r.during > r.before {
 		r.verdict = holds
@@ -225,8 +225,8 @@ type signalled struct {
 	before, during float64
 }
 
-func signal(ctx context.Context, p Params, what string, load []node.Pod) (signalled, error) {
-	f, err := newFleet(p.Seed)
+func signal(ctx context.Context, seed uint64, what string, load []node.Pod) (signalled, error) {
+	f, err := newFleet(seed)
 	if err != nil {
 		return signalled{}, err
 	}
@@ -261,7 +261,7 @@ func signal(ctx context.Context, p Params, what string, load []node.Pod) (signal
 				Series: []report.Series{{Name: "cpu of the others", Points: line(at, others)}}},
 		},
 		verdict: fails,
-		source: simulated(p.Seed, fmt.Sprintf("%d nodes of 4 cores and 16 GiB, %d pods of %g core-seconds on all but one; pipelines and aggregator are the agents' own",
+		source: simulated(seed, fmt.Sprintf("%d nodes of 4 cores and 16 GiB, %d pods of %g core-seconds on all but one; pipelines and aggregator are the agents' own",
 			fleetNodes, fleetPods, fleetWork)),
 	}
 	r.measured = fmt.Sprintf("k is %.2f before the pods come and %.2f while they run. One more typical load is (%.2f cpu, %.2f memory) before and (%.2f, %.2f) then.",

@@ -25,16 +25,11 @@ type level struct {
 const settling = .15
 
 // levels summarises the runs of a load by the number of workers.
-func levels(r recording, load string) ([]level, error) {
-	list, err := runs(r, load)
-	if err != nil {
-		return nil, err
-	}
-	var all []level
-	for _, run := range list {
+func levels(r recording, load string) (all []level) {
+	for _, run := range runs(r, load) {
 		all = append(all, summarise(run))
 	}
-	return all, nil
+	return all
 }
 
 func summarise(run measuredRun) level {
@@ -115,19 +110,12 @@ func at(all []level, n int) level {
 }
 
 // overTime is figure 4.3.
-func overTime(r recording) (outcome, error) {
-	list, err := runs(r, "pi")
-	if err != nil {
-		return outcome{}, err
-	}
-	all, err := levels(r, "pi")
-	if err != nil {
-		return outcome{}, err
-	}
+func overTime(r recording) outcome {
+	all := levels(r, "pi")
 	x := report.Axis{Label: "seconds", Whole: true, Min: 0, Max: 10}
 	cpu := report.Panel{Title: "CPU utilisation, batches of π to 2000 digits", X: x, Y: share}
 	memory := report.Panel{Title: "memory in use", X: x, Y: report.Axis{Label: "share", Min: 0, Max: .3}}
-	for _, run := range list {
+	for _, run := range runs(r, "pi") {
 		switch run.Workers {
 		case 1, 2, 4, 12:
 		default:
@@ -154,21 +142,18 @@ func overTime(r recording) (outcome, error) {
 	if last.utilisation > one.utilisation && spread < .02 {
 		result.verdict = holds
 	}
-	return result, nil
+	return result
 }
 
 // completion is figure 4.4, and those of the first draft.
-func completion(r recording) (outcome, error) {
+func completion(r recording) outcome {
 	took := report.Panel{Title: "mean completion time (bars: fastest and slowest)", X: workers, Y: report.Axis{Label: "seconds"}}
 	rate := report.Panel{Title: "throughput", X: workers, Y: report.Axis{Label: "completions/s"}}
 	cpu := report.Panel{Title: "utilisation and pressure", X: workers, Y: share}
 	result := outcome{verdict: holds}
 	linear := true
 	for i, load := range []string{"pi", "train"} {
-		all, err := levels(r, load)
-		if err != nil {
-			return outcome{}, err
-		}
+		all := levels(r, load)
 		name := []string{"π to 2000 digits", "train and infer"}[i]
 		took.Series = append(took.Series, report.Series{Name: name, Style: report.Dotted, Points: curve(all, func(l level) report.Point {
 			return report.Point{Y: l.completion, Low: l.fastest, High: l.slowest}
@@ -201,18 +186,15 @@ func completion(r recording) (outcome, error) {
 	}
 	result.measured += "The work is done as fast at one worker a core as at six: what utilisation hides is how long each waits, which pressure does not hide."
 	result.panels = []report.Panel{took, rate, cpu}
-	return result, nil
+	return result
 }
 
 // joined is figure 4.5.
-func joined(r recording) (outcome, error) {
+func joined(r recording) outcome {
 	result := outcome{verdict: holds}
 	cores := r.Machine.Cores
 	for i, load := range []string{"pi", "train", "busy"} {
-		all, err := levels(r, load)
-		if err != nil {
-			return outcome{}, err
-		}
+		all := levels(r, load)
 		name := []string{"π to 2000 digits", "train and infer", "busy loops"}[i]
 		result.panels = append(result.panels, report.Panel{Title: name, X: workers, Y: share, Series: []report.Series{
 			{Name: "utilisation", Style: report.Dotted, Points: curve(all, ofUtilisation)},
@@ -233,5 +215,5 @@ func joined(r recording) (outcome, error) {
 		}
 	}
 	result.measured += fmt.Sprintf("On %d cores the mean is full at twice as many workers, not at the first that waits: the kernel counts waiting per core, and one waiting thread is on one core's queue. Beyond that it tells no more.", cores)
-	return result, nil
+	return result
 }

@@ -49,25 +49,15 @@ func starts(m mark) (string, bool) {
 	return "pods start: 1, 10, 10 and 2", m.Pod < 0
 }
 
-// batchesOfPods is the run of them, with at least one episode.
-func batchesOfPods(r recording) (measuredRun, []episode, error) {
-	list, err := runs(r, "batches")
-	if err != nil {
-		return measuredRun{}, nil, err
-	}
-	all := episodes(list[0])
-	if len(all) == 0 {
-		return measuredRun{}, nil, noRun("batches with marks")
-	}
-	return list[0], all, nil
+// batchesOfPods is the run of them, and its episodes.
+func batchesOfPods(r recording) (measuredRun, []episode) {
+	run := runs(r, "batches")[0]
+	return run, episodes(run)
 }
 
 // totals is figure 2.3.
-func totals(r recording) (outcome, error) {
-	run, all, err := batchesOfPods(r)
-	if err != nil {
-		return outcome{}, err
-	}
+func totals(r recording) outcome {
+	run, all := batchesOfPods(r)
 	result := outcome{verdict: holds}
 	result.panels = []report.Panel{
 		{Title: "CPU pressure by Δtotal/Δt: one pod that sleeps, ten, ten that compute π, two that do", X: seconds, Y: share,
@@ -88,7 +78,7 @@ func totals(r recording) (outcome, error) {
 	if result.verdict == holds {
 		result.measured += " Pods that do nothing at all make the spike too, at their start and at their end: it is the runtime's."
 	}
-	return result, nil
+	return result
 }
 
 // metricName joins the words of a name for machines.
@@ -98,11 +88,8 @@ func metricName(s string) string {
 }
 
 // averages is figure 2.4.
-func averages(r recording) (outcome, error) {
-	run, all, err := batchesOfPods(r)
-	if err != nil {
-		return outcome{}, err
-	}
+func averages(r recording) outcome {
+	run, all := batchesOfPods(r)
 	result := outcome{verdict: fails}
 	result.panels = []report.Panel{{
 		Title: "CPU pressure: the kernel's avg10 and the rate of total", X: seconds, Y: share,
@@ -125,5 +112,5 @@ func averages(r recording) (outcome, error) {
 		}
 	}
 	result.measured = strings.ToUpper(parts[0][:1]) + strings.Join(parts, "; ")[1:] + ". Hence the agent reads the total and smooths by itself."
-	return result, nil
+	return result
 }

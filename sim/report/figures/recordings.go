@@ -1,11 +1,11 @@
 package figures
 
 import (
+	"compress/gzip"
 	"context"
 	"embed"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io/fs"
 	"math"
 	"slices"
 
@@ -23,38 +23,31 @@ const (
 	podsFile  = "pods.json.gz"
 )
 
-// recording reads one by its name.
-func (p Params) recording(name string) (recording, error) {
-	files := p.Data
-	if files == nil {
-		sub, err := fs.Sub(recordings, "data")
-		if err != nil {
-			return recording{}, err
-		}
-		files = sub
-	}
-	file, err := files.Open(name)
+// readRecording reads one by its name. Its runs are those that the figures need, for it is a part of this
+// package.
+func readRecording(name string) (r recording, err error) {
+	file, err := recordings.Open("data/" + name)
 	if err != nil {
-		return recording{}, err
+		return r, err
 	}
 	defer file.Close()
-	r, err := readRecording(file)
+	text, err := gzip.NewReader(file)
 	if err != nil {
-		return r, fmt.Errorf("%s: %w", name, err)
+		return r, err
 	}
-	return r, nil
+	return r, json.NewDecoder(text).Decode(&r)
 }
 
 // ofRecording makes a figure of a recording, which draw may say more of than that it is the source.
-func ofRecording(name string, draw func(recording) (outcome, error)) func(context.Context, Params) (outcome, error) {
-	return func(_ context.Context, p Params) (outcome, error) {
-		r, err := p.recording(name)
+func ofRecording(name string, draw func(recording) outcome) func(context.Context, uint64) (outcome, error) {
+	return func(context.Context, uint64) (outcome, error) {
+		r, err := readRecording(name)
 		if err != nil {
 			return outcome{}, err
 		}
-		result, err := draw(r)
+		result := draw(r)
 		result.source = recorded(r, name) + result.source
-		return result, err
+		return result, nil
 	}
 }
 
@@ -74,42 +67,25 @@ func simulated(seed uint64, what string) string {
 	return fmt.Sprintf("simulator: seed %d, %s.", seed, what)
 }
 
-// ErrNoRun is wrapped where a recording has no run of a load that a figure needs.
-var ErrNoRun = errors.New("the recording has no run of load")
-
-func noRun(load string) error { return fmt.Errorf("%w %s", ErrNoRun, load) }
-
-// runs are those of a load, in order; at least one.
-func runs(r recording, load string) ([]measuredRun, error) {
-	var list []measuredRun
+// runs are those of a load, in order.
+func runs(r recording, load string) (list []measuredRun) {
 	for _, run := range r.Runs {
-		if run.Load == load && len(run.At) > 1 {
+		if run.Load == load {
 			list = append(list, run)
 		}
 	}
-	if len(list) == 0 {
-		return nil, noRun(load)
-	}
-	return list, nil
+	return list
 }
 
 // calm are the runs of a load that began and ended on an idle machine: other
-// work would be taken for the pod's. There is at least one.
-func calm(r recording, load string) ([]measuredRun, error) {
+// work would be taken for the pod's.
+func calm(r recording, load string) []measuredRun {
 	const ahead, behind, idle = .9, .5, .08
-	list, err := runs(r, load)
-	if err != nil {
-		return nil, err
-	}
-	list = slices.DeleteFunc(list, func(run measuredRun) bool {
+	return slices.DeleteFunc(runs(r, load), func(run measuredRun) bool {
 		cpu, end := half(run), run.At[len(run.At)-1]
 		before, after := between(run.At, cpu, 0, ahead), between(run.At, cpu, end-behind, end)
 		return len(before) == 0 || mean(before) > idle || mean(after) > idle
 	})
-	if len(list) == 0 {
-		return nil, noRun(load + " on an idle machine")
-	}
-	return list, nil
 }
 
 // half joins utilisation and pressure as the cpu channel does.
@@ -144,9 +120,6 @@ func between(at, values []float64, from, to float64) []float64 {
 // resample averages values over spans of the given period, of which the first
 // ends at the given time: what a slower sampling of the same counters shows.
 func resample(at, values []float64, first, period float64) (times, means []float64) {
-	if len(at) < 2 {
-		return nil, nil
-	}
 	begin := at[0] - (at[1] - at[0])
 	for end := first; end <= at[len(at)-1]; end += period {
 		if end-period < begin {

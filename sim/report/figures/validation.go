@@ -8,17 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
-// validation are the figures that hold the simulator against a machine.
-func validation() []Figure {
-	return []Figure{{
-		ID:    "sim-node",
-		title: "The simulator's node and a machine under the same load",
-		claim: "Given what ran on the machine, from when on and for how much CPU time, package sim/node shows for every number of workers its mean utilisation and its mean CPU pressure to within 0.06, and the mean run time to within 15 %.",
-		Make:  modelledNode,
-	}}
-}
-
-// What the claim allows.
+// What the claim of the figure sim-node allows.
 const (
 	allowedShare = .06
 	allowedTime  = .15
@@ -27,12 +17,12 @@ const (
 // known are the loads whose demand is known, with their names.
 var known = []struct{ load, name string }{{"busy", "busy loops"}, {"pi", "π to 2000 digits"}, {"train", "train and infer"}}
 
-func modelledNode(ctx context.Context, p Params) (outcome, error) {
-	r, err := p.recording(sweepFile)
+func modelledNode(ctx context.Context, seed uint64) (outcome, error) {
+	r, err := readRecording(sweepFile)
 	if err != nil {
 		return outcome{}, err
 	}
-	all, err := fits(ctx, r, p.Seed)
+	all, err := fits(ctx, r, seed)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -56,11 +46,7 @@ func modelledNode(ctx context.Context, p Params) (outcome, error) {
 func fits(ctx context.Context, r recording, seed uint64) (map[string][]fit, error) {
 	all := map[string][]fit{}
 	for _, k := range known {
-		list, err := runs(r, k.load)
-		if err != nil {
-			return nil, err
-		}
-		for _, run := range list {
+		for _, run := range runs(r, k.load) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}

@@ -2,7 +2,6 @@ package figures
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/sim/node"
@@ -26,9 +25,6 @@ const untilEnded = 1e9
 // or without an end of its own where it was ended.
 func fitRun(m machine, r measuredRun, seed uint64) (fit, error) {
 	f := fit{measuredRun: r, readings: make([]node.Reading, len(r.At)), ends: make([]float64, len(r.Jobs))}
-	if len(r.At) < 2 {
-		return f, fmt.Errorf("%w: %s of %d workers has %d samples", errFormat, r.Load, r.Workers, len(r.At))
-	}
 	model, err := node.New(node.Params{
 		Cores: m.Cores, Memory: m.Memory, Seed: seed,
 		StartWork: 1, StopWork: 1, // processes, not containers

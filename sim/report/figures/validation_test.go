@@ -18,7 +18,7 @@ func TestNodeAgreesWithRecording(t *testing.T) {
 		"utilisation_p95": .05, "pressure_p50": .02, "pressure_p95": .1,
 	}
 	for seed := range uint64(5) {
-		r, err := All()[i].Make(t.Context(), Params{Seed: seed})
+		r, err := All()[i].make(t.Context(), seed)
 		if err != nil {
 			t.Fatal(err)
 		}

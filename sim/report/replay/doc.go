@@ -3,9 +3,8 @@
 // or what the reports would have been with other options.
 //
 //	reader, err := recording.Open("recording")
-//	result, err := replay.Run(reader, replay.Options{Set: []string{"caution=0.5"}, Draw: true})
+//	result, err := replay.Run(reader, replay.Options{Set: []string{"avail.caution=0.5"}})
 //	err = result.WriteText(os.Stdout)
-//	err = result.Save("replay.svg")
 //
 // Types that do not speak of concurrent use are plain values.
 package replay

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
@@ -17,10 +18,6 @@ type Options struct {
 	// Set makes assignments to the pipeline's options, key=value; Names lists the
 	// keys.
 	Set []string
-	// Window is the part that is shown. All of the recording is replayed.
-	Window window
-	// Draw gathers what Result.Save draws.
-	Draw bool
 	// CSV, if not nil, gets a line for each report.
 	CSV io.Writer
 }
@@ -54,19 +51,15 @@ func (o Options) override() func(*agent.Config) {
 }
 
 // Result is what a replay found. It is safe for concurrent reading.
-type Result struct {
-	summary
-	traces *traces // nil unless drawn
-}
+type Result struct{ summary }
 
-// player runs a recording and hands what falls into its window to those who
-// asked.
+// player runs a recording and hands what comes of it to those who asked.
 type player struct {
 	Options
+	start    time.Time // of the first record that has one
 	override func(*agent.Config)
 	result   Result
-	rows     *rows     // nil if none are wanted
-	usage    []float64 // scratch
+	rows     *rows // nil if none are wanted
 }
 
 // Run reads r to its end. A torn end of a file, as a crash leaves it, is no error
@@ -78,9 +71,6 @@ func Run(r *recording.Reader, o Options) (Result, error) {
 		return Result{}, err
 	}
 	p := &player{Options: o, override: o.override(), result: Result{summary: summary{Options: o.Set}}}
-	if o.Draw {
-		p.result.traces = &traces{rerun: len(o.Set) > 0}
-	}
 	if o.CSV != nil {
 		p.rows = newRows(o.CSV)
 	}
@@ -125,12 +115,11 @@ func (p *player) feed(m *recording.Matcher, rec recording.Record) error {
 	} else if err != nil {
 		return err
 	}
-	p.Window.begin(rec.At)
-	if p.Window.holds(rec.At) {
-		p.result.record(rec)
-		p.draw(m, rec)
+	if p.start.IsZero() {
+		p.start = rec.At
 	}
-	if ok && p.Window.holds(pair.At()) {
+	p.result.record(rec)
+	if ok {
 		return p.report(pair)
 	}
 	return nil
@@ -150,31 +139,13 @@ func (p *player) header(h *recording.Header) error {
 			return refuse(p.Set, err)
 		}
 	}
-	if t := p.result.traces; t != nil {
-		t.begin(c)
-	}
 	return nil
-}
-
-func (p *player) draw(m *recording.Matcher, rec recording.Record) {
-	t := p.result.traces
-	if t == nil {
-		return
-	}
-	t.record(rec, p.Window.start)
-	if rec.Kind == recording.KindSample && m.Pipeline() != nil {
-		p.usage = m.Pipeline().UsageTo(p.usage)
-		t.sample(rec, p.usage, p.Window.start)
-	}
 }
 
 func (p *player) report(pair recording.Pair) error {
 	p.result.pair(pair)
-	if t := p.result.traces; t != nil {
-		t.report(pair, p.Window.start)
-	}
 	if p.rows != nil {
-		return p.rows.report(pair, p.Window.start)
+		return p.rows.report(pair, p.start)
 	}
 	return nil
 }

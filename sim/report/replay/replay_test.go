@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -82,43 +81,6 @@ func TestRun(t *testing.T) {
 	if err != nil || other.Different == 0 || other.Recorded != same.Recorded || !strings.HasPrefix(csv.String(), "at,seconds,pods,") {
 		t.Errorf("with an option: %+v, %v", other, err)
 	}
-	var part replay.Options
-	for text, to := range map[string]*replay.Bound{"30s": &part.Window.From, start.Add(35 * time.Second).Format(time.RFC3339Nano): &part.Window.To} {
-		if *to, err = replay.ParseBound(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	late, err := run(t, dir, part)
-	if err != nil || late.Samples != 51 {
-		t.Errorf("five seconds: %d samples, %v", late.Samples, err)
-	}
-	if err := same.Save(filepath.Join(t.TempDir(), "p.svg")); !errors.Is(err, report.ErrInvalid) {
-		t.Errorf("drawn without Draw: %v", err)
-	}
-}
-
-func TestSave(t *testing.T) {
-	dir, out := t.TempDir(), t.TempDir()
-	if err := record(dir, 40); err != nil {
-		t.Fatal(err)
-	}
-	result, err := run(t, dir, replay.Options{Draw: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	picture := filepath.Join(out, "p.svg")
-	if err := result.Save(picture); err != nil {
-		t.Fatal(err)
-	}
-	svg, err := os.ReadFile(picture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"cpu usage", "n, pods that run", "seconds since 2025-06-01 12:00:00 UTC", "memory cost of a pod"} {
-		if !strings.Contains(string(svg), want) {
-			t.Errorf("no %q in the picture", want)
-		}
-	}
 }
 
 func TestRefuses(t *testing.T) {
@@ -126,27 +88,12 @@ func TestRefuses(t *testing.T) {
 	if err := record(dir, 5); err != nil {
 		t.Fatal(err)
 	}
-	for _, assignment := range []string{"speed=1", "caution", "caution=much", "cores=8", "fleet-share=2"} {
+	for _, assignment := range []string{"speed=1", "avail.caution", "avail.caution=much", "cores=8", "fleet-share=2"} {
 		_, err := run(t, dir, replay.Options{Set: []string{assignment}})
 		var name *field.Error
 		if !errors.As(err, &name) || name.Field != "Set" || !errors.Is(err, report.ErrInvalid) {
 			t.Errorf("%s: error %v", assignment, err)
 		}
-	}
-	for text, valid := range map[string]bool{"": true, "90s": true, "2025-06-01T12:00:00Z": true, "noon": false} {
-		if _, err := replay.ParseBound(text); (err == nil) != valid || err != nil && !errors.Is(err, report.ErrInvalid) {
-			t.Errorf("%q: error %v", text, err)
-		}
-	}
-	if err := replay.CheckTarget(filepath.Join(dir, "p.svg")); err != nil {
-		t.Error(err)
-	}
-	file := filepath.Join(dir, "p.pdf")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := replay.CheckTarget(file); !errors.Is(err, report.ErrInvalid) {
-		t.Errorf("a .pdf: %v", err)
 	}
 }
 

@@ -3,7 +3,6 @@ package replay
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -18,12 +17,6 @@ var fixed = []string{
 	"node", "incarnation", "schema", "channels", "cores", "no-pressure", "estimator.prior", "model.centre",
 }
 
-// short are other names of the options asked for most.
-var short = map[string]string{
-	"estimator": "estimator.method", "rule": "avail.rule", "caution": "avail.caution",
-	"allowance": "avail.allowance", "block": "model.block", "half-life": "model.half-life",
-}
-
 // options returns the fields of c that can be set, by name: filter.hold is
 // c.Filter.Hold.
 func options(c *agent.Config) option.Fields {
@@ -31,19 +24,11 @@ func options(c *agent.Config) option.Fields {
 	for _, name := range fixed {
 		delete(all, name)
 	}
-	for name, full := range short {
-		all[name] = all[full]
-	}
 	return all
 }
 
-// Names lists the options that can be set, without their short names.
-func Names() []string {
-	return slices.DeleteFunc(options(new(agent.Config)).Names(), func(name string) bool {
-		_, ok := short[name]
-		return ok
-	})
-}
+// Names lists the options that can be set.
+func Names() []string { return options(new(agent.Config)).Names() }
 
 // set assigns key=value to c.
 func set(c *agent.Config, assignment string) error {

@@ -17,7 +17,7 @@ type summary struct {
 	// Starts is how often the recorded agent was started, Files how many hold it.
 	Starts int `json:"starts"`
 	Files  int `json:"files"`
-	// From and To are the first and the last moment of the window.
+	// From and To are its first and its last moment.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 	// Samples were taken, Dropped ones could not be. Churn counts starts and stops of
@@ -69,7 +69,7 @@ func (r *reports) add(report *agent.Report) {
 	a.Mean = r.sum / float64(r.Count)
 }
 
-// record counts a record of the window.
+// record counts a record.
 func (s *summary) record(rec recording.Record) {
 	if !rec.At.IsZero() {
 		if s.From.IsZero() {

@@ -197,7 +197,7 @@ func TestBlocks(t *testing.T) {
 				if err != nil {
 					t.Errorf("%v\n%s\n%s", err, b.text, out)
 				}
-				if !strings.Contains(b.text+b.detail, "--wide") && !strings.Contains(b.detail, "yaml") { // otherwise the output is for programs
+				if !strings.Contains(b.text+b.detail, "wide") && !strings.Contains(b.detail, "yaml") { // otherwise the output is for programs
 					narrow(t, b.text, string(out))
 				}
 			})

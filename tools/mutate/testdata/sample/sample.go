@@ -46,7 +46,7 @@ func Countdown(n int) (steps int, _ error) {
 // Untested is called by no test.
 func Untested(a, b bool) bool { return a && !b }
 
-// Guard can't be switched: it recovers.
+// Guard recovers, which only the deferred function itself may.
 func Guard() (caught bool) {
 	defer func() { caught = recover() != nil }()
 	return 1+1 == 2
