@@ -1,6 +1,9 @@
 package experiment
 
 import (
+	"io/fs"
+	"sync"
+
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
@@ -10,18 +13,19 @@ var changing = []string{Spazio, pooled, shortestFirst, Default, requestsRight, R
 
 var traces = Experiment{
 	Name: "traces", Title: "Arrivals as in public traces",
-	Question: "Pods arrive as in Alibaba's batch jobs of 2018, as in its Kubernetes cluster of 2023, and of forty owners with a load that rises and falls, and declare nothing or what the trace has them declare: who does best where lives and sizes have heavy tails and plans are wrong?",
-	defaults: Params{Duration: 900, mixed: true, spazio: counting}, schedulers: changing, chosen: true,
+	Question:      "Pods arrive as in Alibaba's batch jobs of 2018, as in its Kubernetes cluster of 2023, and of forty owners with a load that rises and falls, and declare nothing or what the trace has them declare: who does best where lives and sizes have heavy tails and plans are wrong?",
+	OptionalTrace: "a directory with folders " + workload.Alibaba2018 + " and " + workload.OpenB2023 + " of the public files",
+	defaults:      Params{Duration: 900, mixed: true, spazio: counting}, schedulers: changing, chosen: true,
 	sweep: Sweep{
 		mix: workload.Traces(), Load: []float64{.9}, Fleet: on19,
 		Requests: []workload.Requests{workload.RequestNone, workload.RequestPlanned},
 	},
 	build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-		trace, err := workload.Generate(p.mix, seed, p.half())
+		trace, err := p.recordings.pods(p.mix)
 		if err != nil {
 			return sim.Config{}, nil, err
 		}
-		pods, err := workload.Replay(seed, trace, p.half(), p.load, p.cores(), p.Duration)
+		pods, err := workload.Replay(seed, trace(seed, p.half()), p.half(), p.load, p.cores(), p.Duration)
 		if err != nil || p.requests == workload.RequestPlanned {
 			return p.cluster(), pods, err
 		}
@@ -31,6 +35,24 @@ var traces = Experiment{
 		pods, err = workload.Declare(seed, pods, p.requests, p.largest())
 		return p.cluster(), pods, err
 	},
+}
+
+// readPods has the traces of pods read or generated, each once.
+func readPods(dir fs.FS) func(name string) (workload.Trace, error) {
+	read := map[string]func() (workload.Trace, error){}
+	for _, name := range workload.Traces() {
+		read[name] = sync.OnceValues(func() (workload.Trace, error) {
+			if dir == nil || name == workload.ZipfOwners {
+				return workload.Generate(name)
+			}
+			folder, err := fs.Sub(dir, name)
+			if err != nil {
+				return nil, err
+			}
+			return workload.ReadTrace(name, folder)
+		})
+	}
+	return func(name string) (workload.Trace, error) { return read[name]() }
 }
 
 // coresPerService is on how many cores there is a service.

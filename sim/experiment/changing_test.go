@@ -1,13 +1,30 @@
 package experiment_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// Three traces are replayed, declared and not; held-out runs use the other half.
-func TestTraces(t *testing.T) {
+// quantiles are in the format of the public histograms.
+func quantiles(dir fstest.MapFS) fstest.MapFS {
+	for _, name := range []string{"instance_cpu", "instance_mem", "instance_duration", "instance_num", "task_cpu", "task_mem"} {
+		dir[workload.Alibaba2018+"/"+name+".csv"] = &fstest.MapFile{Data: []byte("p,value\n0,1\n1,2\n")}
+	}
+	return dir
+}
+
+// Folders of the public files replace the generated traces, each only in the cases of its name;
+// held-out runs use the other half. If a folder is missing, nothing is generated instead.
+func TestTracesOfADirectory(t *testing.T) {
+	list := "cpu_milli,memory_mib,creation_time,deletion_time,scheduled_time\n"
+	for range 50 {
+		list += "8000,16384,0,2000,0\n4000,8192,10,400,10\n8000,8192,20,400,20\n"
+	}
 	small := experiment.Params{Nodes: 2, Duration: 30}
 	rows := func(p experiment.Params) map[string]float64 {
 		t.Helper()
@@ -25,16 +42,36 @@ func TestTraces(t *testing.T) {
 		}
 		return sojourns
 	}
-	first := rows(small)
-	small.HeldOut = true
-	other := rows(small)
-	if len(first) != 6 {
-		t.Fatalf("%d cases, want three traces, declared and not", len(first))
+	generated := rows(small)
+	heldOut := small
+	heldOut.HeldOut = true
+	small.Trace = quantiles(fstest.MapFS{workload.OpenB2023 + "/openb_pod_list_default.csv": {Data: []byte(list)}})
+	read, other := rows(small), rows(heldOut)
+	if len(generated) != 6 {
+		t.Fatalf("%d cases, want three traces, declared and not", len(generated))
 	}
-	for label, sojourn := range first {
+	for label, sojourn := range generated {
+		if changed, want := read[label] != sojourn, !strings.HasSuffix(label, workload.ZipfOwners); changed != want {
+			t.Errorf("%s: the directory changes it: %v", label, changed)
+		}
 		if other[label] == sojourn {
 			t.Errorf("%s: both halves are one", label)
 		}
+	}
+	small.Trace = quantiles(fstest.MapFS{workload.OpenB2023 + "/openb_pod_list_default.csv": {Data: []byte("nothing\n")}})
+	_, err := experiment.Run(t.Context(), cases(t, "traces", small, experiment.Sweep{}), experiment.Options{
+		Schedulers: []string{experiment.Default}, Seeds: []uint64{1}, Workers: 1,
+	})
+	if !errors.Is(err, workload.ErrTrace) {
+		t.Errorf("a bad file: %v", err)
+	}
+	e, err := experiment.ByName("traces")
+	if err != nil {
+		t.Fatal(err)
+	}
+	small.Trace = quantiles(fstest.MapFS{"alibaba-openb/openb_pod_list_default.csv": {Data: []byte(list)}})
+	if _, err := e.Cases(small, experiment.Sweep{}); !errors.Is(err, workload.ErrTrace) || !strings.Contains(err.Error(), workload.OpenB2023) {
+		t.Errorf("a misspelt folder: %v", err)
 	}
 }
 

@@ -88,9 +88,11 @@ type Experiment struct {
 	alias string
 	// NeedsTrace describes the trace that it replays; empty for none.
 	NeedsTrace string
-	defaults   Params
-	perCore    float64 // pods of a batch
-	sweep      Sweep
+	// OptionalTrace describes the trace that it replays in the place of what is generated.
+	OptionalTrace string
+	defaults      Params
+	perCore       float64 // pods of a batch
+	sweep         Sweep
 	// partial is set if the pods are a part of the load: the central queue, which
 	// has no nodes, would not know of the rest.
 	partial bool
@@ -349,6 +351,7 @@ func mixture(m workload.Mix) func(Params, uint64) (sim.Config, []sim.Pod, error)
 type recordings struct {
 	utilisations func() ([]workload.Utilisation, error)
 	functions    func() ([]workload.Function, error)
+	pods         func(name string) (workload.Trace, error)
 	digest       func() ([sha256.Size]byte, error) // of all files
 }
 
@@ -356,6 +359,7 @@ func newRecordings(trace fs.FS) *recordings {
 	return &recordings{
 		utilisations: sync.OnceValues(func() ([]workload.Utilisation, error) { return workload.ReadUtilisations(trace) }),
 		functions:    sync.OnceValues(func() ([]workload.Function, error) { return workload.ReadFunctions(trace) }),
+		pods:         readPods(trace),
 		digest:       sync.OnceValues(func() ([sha256.Size]byte, error) { return digest(trace) }),
 	}
 }
@@ -422,13 +426,18 @@ const batchPerCore = 13
 
 // Cases are the combinations of the sweep. Values of p go before the
 // experiment's defaults. It returns a *NameError for a fleet that is none, ErrNoTrace
-// where a trace is missing, and the errors of Set.
+// where a trace is missing, workload.ErrTrace where a folder of it is, and the errors of Set.
 func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	if e.NeedsTrace != "" && p.Trace == nil {
 		return nil, fmt.Errorf("%w: %s wants %s", ErrNoTrace, e.Name, e.NeedsTrace)
 	}
-	if e.NeedsTrace == "" {
+	switch {
+	case e.NeedsTrace == "" && e.OptionalTrace == "":
 		p.Trace = nil
+	case e.OptionalTrace != "" && p.Trace != nil:
+		if err := workload.CheckTraces(p.Trace); err != nil {
+			return nil, fmt.Errorf("%s wants %s: %w", e.Name, e.OptionalTrace, err)
+		}
 	}
 	orElse(&p.Law, e.defaults.Law)
 	orElse(&p.Duration, e.defaults.Duration)

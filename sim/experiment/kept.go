@@ -115,19 +115,32 @@ func (t task) name() string {
 	return fmt.Sprintf("%s %s %d %x", t.kase.Label, t.scheduler, t.seed, sum[:8])
 }
 
-// digest is of the names and the contents of all files, if there are any.
+// digest is of the names and the contents of all files, if there are any, those of linked folders too.
 func digest(dir fs.FS) (sum [sha256.Size]byte, err error) {
 	if dir == nil {
 		return sum, nil
 	}
 	all := sha256.New()
-	err = fs.WalkDir(dir, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+	var walk func(root string) error
+	walk = func(root string) error {
+		return fs.WalkDir(dir, root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			info, err := fs.Stat(dir, path)
+			switch {
+			case err != nil:
+				return err
+			case info.IsDir() && root != ".":
+				return fmt.Errorf("%s: a link in a linked folder, which may have no end", path)
+			case info.IsDir():
+				return walk(path) // WalkDir follows no link but its root
+			}
+			content, err := fs.ReadFile(dir, path)
+			fmt.Fprintf(all, "%q %d %s", path, len(content), content)
 			return err
-		}
-		content, err := fs.ReadFile(dir, path)
-		fmt.Fprintf(all, "%q %d %s", path, len(content), content)
-		return err
-	})
+		})
+	}
+	err = walk(".")
 	return [sha256.Size]byte(all.Sum(nil)), err
 }

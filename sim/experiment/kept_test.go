@@ -119,14 +119,31 @@ func TestKeptRunsAreOfTheirFiles(t *testing.T) {
 	}
 }
 
-// A linked folder, whose contents are not looked at, has no digest: runs of it are not kept.
-func TestDigestOfLinkedFolder(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "trace")); err != nil {
+// The contents of a linked folder count; a link to what holds it ends nowhere.
+func TestDigestFollowsLinks(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "trace")); err != nil {
+		t.Fatal(err)
+	}
+	sums := map[[32]byte]bool{}
+	for _, text := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(outside, "file"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sum, err := experiment.Digest(os.DirFS(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[sum] = true
+	}
+	if len(sums) != 2 {
+		t.Error("another file in a linked folder has the same digest")
+	}
+	if err := os.Symlink(outside, filepath.Join(outside, "itself")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := experiment.Digest(os.DirFS(dir)); err == nil {
-		t.Error("a linked folder has a digest")
+		t.Error("a digest of an endless folder")
 	}
 }
 

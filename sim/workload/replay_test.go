@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,16 +18,16 @@ import (
 
 func generated(t *testing.T, name string) []sim.Pod {
 	t.Helper()
-	return generatedBy(t, name, 1, workload.First)
+	return generator(t, name)(1, workload.First)
 }
 
-func generatedBy(t *testing.T, name string, seed uint64, half workload.Half) []sim.Pod {
+func generator(t *testing.T, name string) workload.Trace {
 	t.Helper()
-	pods, err := workload.Generate(name, seed, half)
+	trace, err := workload.Generate(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pods
+	return trace
 }
 
 // quantile returns that of a value of each pod.
@@ -107,7 +108,7 @@ func TestGenerateOwners(t *testing.T) {
 			t.Errorf("%s: %d owners, the largest with %.2f of the pods; variance %.3g between them, %.3g within", name, len(owners), share, between, within)
 		}
 	}
-	if _, err := workload.Generate("none", 1, workload.First); field.By(err, "workload") == nil {
+	if _, err := workload.Generate("none"); field.By(err, "workload") == nil {
 		t.Errorf("no such trace: %v", err)
 	}
 }
@@ -125,11 +126,17 @@ func TestOwnersAreOfTheSeed(t *testing.T) {
 		}
 		return logs
 	}
+	read, err := workload.ReadTrace(workload.Alibaba2018, quantileFiles())
+	if err != nil {
+		t.Fatal(err)
+	}
+	traces := map[string]workload.Trace{"read": read}
 	for _, name := range workload.Traces() {
-		first := memory(generated(t, name))
-		for other, pods := range map[string][]sim.Pod{
-			"seed": generatedBy(t, name, 2, workload.First), "half": generatedBy(t, name, 1, workload.Second),
-		} {
+		traces[name] = generator(t, name)
+	}
+	for name, trace := range traces {
+		first := memory(trace(1, workload.First))
+		for other, pods := range map[string][]sim.Pod{"seed": trace(2, workload.First), "half": trace(1, workload.Second)} {
 			differ := 0
 			for owner, mean := range memory(pods) {
 				if math.Abs(mean-first[owner]) > .1 { // a tenth of it
@@ -172,6 +179,66 @@ func TestReplay(t *testing.T) {
 	}
 	if _, err := workload.Replay(1, trace, workload.First, 0, 76, 600); field.By(err, "workload") == nil {
 		t.Errorf("no load: %v", err)
+	}
+}
+
+// quantileFiles are in the format of the public histograms.
+func quantileFiles() fstest.MapFS {
+	dir := fstest.MapFS{}
+	for name, text := range map[string]string{
+		"instance_cpu": "p,value\n0.000,-1\n0.500,50\n1.000,100\n", "instance_mem": "p,value\n0.000,-1\n0.500,0.05\n1.000,1\n",
+		"instance_duration": "p,value\n0,-1\n.5,10\n1,100\n", "instance_num": "p,value\n0,0\n.5,.7\n1,3\n",
+		"task_cpu": "p,value\n0,50\n1,100\n", "task_mem": "p,value\n0,.1\n1,1\n",
+	} {
+		dir[name+".csv"] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return dir
+}
+
+func TestReadTrace(t *testing.T) {
+	trace, err := workload.ReadTrace(workload.Alibaba2018, quantileFiles())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := trace(1, workload.First)
+	if got := quantile(pods, .5, sim.Pod.Solo); math.Abs(got-10) > .1 {
+		t.Errorf("median life %g s, want 10", got)
+	}
+	list := func(text string) fstest.MapFS {
+		return fstest.MapFS{"openb_pod_list_default.csv": {Data: []byte(text)}}
+	}
+	header := "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+	trace, err = workload.ReadTrace(workload.OpenB2023, list(header+
+		"openb-pod-0001,8000,16384,1,460,,LS,Running,30,2040,40\nopenb-pod-0002,8000,16384,0,0,,BE,Pending,35,99,\nopenb-pod-0000,4000,8192,1,1000,,LS,Running,0,200,0\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pods = trace(1, workload.First); len(pods) != 2 {
+		t.Fatalf("%d pods", len(pods))
+	}
+	for i, want := range []struct{ created, solo, cores, memory float64 }{{0, 10, .5, 1 << 30}, {30, 100, 1, 2 << 30}} {
+		p := pods[i]
+		if p.Created != want.created || math.Abs(p.Solo()-want.solo) > 1e-9 || p.Request.CPU != want.cores || p.Request.Memory != want.memory ||
+			p.Cores > want.cores || p.Memory > want.memory {
+			t.Errorf("pod %d is %+v, want %+v", i, p, want)
+		}
+	}
+	for name, bad := range map[string]fstest.MapFS{
+		"nothing": {}, "no columns": list("name\na\n"), "no number": list(header + "a,x,1,0,0,,LS,Running,0,1,0\n"), "nobody": list(header),
+	} {
+		if _, err := workload.ReadTrace(workload.OpenB2023, bad); err == nil || name != "nothing" && !errors.Is(err, workload.ErrTrace) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, text := range map[string]string{"out of order": "p,value\n.5,1\n.2,2\n", "one": "p,value\n0,1\n", "no number": "p,value\n0,NaN\n1,1\n"} {
+		dir := quantileFiles()
+		dir["task_cpu.csv"].Data = []byte(text)
+		if _, err := workload.ReadTrace(workload.Alibaba2018, dir); !errors.Is(err, workload.ErrTrace) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := workload.ReadTrace(workload.ZipfOwners, fstest.MapFS{}); field.By(err, "workload") == nil {
+		t.Errorf("a trace that is no recording: %v", err)
 	}
 }
 

@@ -1,9 +1,9 @@
 // Package workload makes the pods of a simulation: batches, Poisson arrivals,
 // mixes that press on memory, pods whose demand changes, servers beside a batch,
 // services with a daily load, and loads replayed from traces. It reads the formats of
-// three public traces: EC2 CPU utilisation as in NAB (realAWSCloudwatch), GWA-T-12
-// Bitbrains and Azure Functions 2019. Generators are fitted to Alibaba's clusters of 2018
-// and 2023. ReadPods reads anybody's pods.
+// five public traces: EC2 CPU utilisation as in NAB (realAWSCloudwatch), GWA-T-12
+// Bitbrains, Azure Functions 2019, and Alibaba's clusters of 2018 and 2023, to which
+// generators are fitted here. ReadPods reads anybody's pods.
 //
 // Everything depends on its arguments alone. Arrivals, works, start-up latencies
 // and choices each have a stream of random numbers of their own, so one setting

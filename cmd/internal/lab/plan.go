@@ -124,6 +124,9 @@ func (p *plan) selection(names []string) experiment.Selection {
 // that none of the cases uses.
 func (p *plan) cases(s experiment.Selection) (cases []experiment.Case, left []experiment.Experiment, err error) {
 	if cases, left, err = s.Cases(); err != nil {
+		if errors.Is(err, workload.ErrTrace) { // of a folder that is not there
+			err = command.Usage(p.withTraces(err))
+		}
 		return nil, nil, usage(err)
 	}
 	return cases, left, command.Usage(p.checkUsed(cases))

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/replay"
 	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
@@ -34,6 +36,8 @@ type evaluateFlags struct {
 	predictions []string
 	heldOut     bool
 	learning    time.Duration
+	halfLife    time.Duration
+	percentile  float64
 	output
 }
 
@@ -47,11 +51,12 @@ enough for the next half hour, and prints how often that held and how far above
 the mean it was. The recommenders are the default preset, S. Galantino's profiler
 with its defects mended and in its literal form, the Vertical Pod Autoscaler,
 Autopilot for services and for batch jobs, koordlet, and one who knows what comes.
+--half-life and --percentile add the default preset with these instead of its own.
 Each one's percentile is swept; --plot draws these curves. The default's overhead
 is compared at each one's quality, also with each series left out in turn. --output
 json has the scores by series too.
 
-A second table has each series under the default preset, and the largest
+A second table has each series under the default preset, or under own, and the largest
 of all series of a resource in every five minutes, as of a job's replicas. --predictions
 writes or draws what is predicted for them.
 
@@ -73,6 +78,8 @@ The default was chosen on first halves: --held-out shows it on what it has not s
 	set.StringVar(&f.series, "series", "", "directory of series, which is needed")
 	set.BoolVar(&f.heldOut, "held-out", false, "only the second half of each series")
 	set.DurationVar(&f.learning, "warm-up", 48*time.Hour, "how long a recommender only observes")
+	set.DurationVar(&f.halfLife, "half-life", 0, "also evaluate the default preset with this half-life of CPU and memory, as own; 0 is its own")
+	set.Float64Var(&f.percentile, "percentile", 0, "also evaluate the default preset at the value that this share of samples is below, up to 1, as own; 0 is its own")
 	set.StringVar(&f.plot, "plot", "", "also draw the curves into this .png or .svg file")
 	set.StringArrayVar(&f.predictions, "predictions", nil, "also write each prediction into this .csv file, or draw them over the usage into this .png or .svg file; may be repeated")
 	f.bind(set)
@@ -124,6 +131,25 @@ func checkPredictions(path string) error {
 	return nil
 }
 
+// own is the default preset with what the flags set, nil if they set nothing.
+func (f *evaluateFlags) own() (*profile.Preset, error) {
+	switch {
+	case f.halfLife != 0 && f.halfLife < time.Second:
+		return nil, fmt.Errorf("--half-life %v, want a second or more: %w", f.halfLife, ErrFlag)
+	case !(f.percentile >= 0 && f.percentile <= 1):
+		return nil, fmt.Errorf("--percentile %v, want above 0 to 1: %w", f.percentile, ErrFlag)
+	case f.halfLife == 0 && f.percentile == 0:
+		return nil, nil
+	}
+	p := profile.Spazio()
+	p.Name = "own"
+	for _, r := range []*profile.Rule{&p.CPU, &p.Memory} {
+		r.HalfLife = cmp.Or(f.halfLife, r.HalfLife)
+		r.Percentile = cmp.Or(f.percentile, r.Percentile)
+	}
+	return &p, nil
+}
+
 // options are what the flags ask for; the error is the caller's.
 func (f *evaluateFlags) options() (o replay.Options, err error) {
 	if f.series == "" {
@@ -136,6 +162,9 @@ func (f *evaluateFlags) options() (o replay.Options, err error) {
 		return o, fmt.Errorf("--warm-up %v, want a minute or more: %w", f.learning, ErrFlag)
 	}
 	o = replay.Options{Window: 30 * time.Minute, WarmUp: f.learning}
+	if o.Own, err = f.own(); err != nil {
+		return o, err
+	}
 	if f.heldOut {
 		o.Part = replay.HeldOut
 	}

@@ -85,6 +85,46 @@ func TestProfileEvaluate(t *testing.T) {
 	}
 }
 
+// A user's half-life and percentile replace the defaults, in a row beside them: with the default values
+// the row is equal, and a higher percentile covers more often and reserves more.
+func TestProfileEvaluateOwn(t *testing.T) {
+	dir := writeFalling(t, .25)
+	type score struct{ Quality, Overhead float64 }
+	scores := func(args ...string) map[string]score {
+		t.Helper()
+		out, err := evaluateProfiles(append([]string{"--series", dir, "--warm-up", "12h", "--output", "json"}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var made struct {
+			Rows []struct {
+				Resource, Name string
+				Own            score
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &made); err != nil {
+			t.Fatal(err)
+		}
+		of := map[string]score{}
+		for _, r := range made.Rows {
+			of[r.Name+" "+r.Resource] = r.Own
+		}
+		return of
+	}
+	for _, resource := range []string{" cpu", " memory"} {
+		if s := scores("--percentile", "0.98"); s["own"+resource] != s["spazio"+resource] || s["own"+resource].Quality == 0 {
+			t.Errorf("default percentile: got %+v, want %+v", s["own"+resource], s["spazio"+resource])
+		}
+		low, high := scores("--percentile", "0.3", "--half-life", "6h")["own"+resource], scores("--percentile", "1", "--half-life", "6h")["own"+resource]
+		if low.Overhead >= high.Overhead || low.Quality > high.Quality {
+			t.Errorf("%s: got %+v at percentile 0.3, %+v at 1", resource, low, high)
+		}
+		if short, long := scores("--percentile", "0.5", "--half-life", "1h")["own"+resource], scores("--percentile", "0.5", "--half-life", "48h")["own"+resource]; short == long {
+			t.Errorf("%s: the half-life has no effect: %+v", resource, short)
+		}
+	}
+}
+
 func TestProfileEvaluateTable(t *testing.T) {
 	out, err := evaluateProfiles("--series", writeSeries(t), "--warm-up", "12h", "--held-out")
 	if err != nil {
@@ -107,6 +147,8 @@ func TestProfileEvaluateRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{}, {"--series", dir}, {"--series", dir + "/missing"},
+		{"--series", dir, "--half-life", "1ms"}, {"--series", dir, "--percentile", "1.5"},
+		{"--series", dir, "--percentile", "-0.1"}, {"--series", dir, "--percentile", "NaN"},
 		{"--series", dir, "--warm-up", "1s"}, {"--series", dir, "--output", "xml"}, {"--series", dir, "--plot", "x.txt"}, {"--series", dir, "--predictions", "x.txt"},
 	} {
 		if out, err := evaluateProfiles(args...); err == nil {

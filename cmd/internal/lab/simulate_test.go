@@ -512,6 +512,7 @@ func TestRefusesBeforeRuns(t *testing.T) {
 		{"profile evaluate --series " + away, []string{"--series", away}},
 		{"simulate h1 --trace " + away, []string{"--trace", away}},
 		{"simulate h1 --trace h1=" + file, []string{"--trace", file}},
+		{"simulate traces --trace traces=" + dir, []string{"--trace traces=" + dir, "no folder alibaba-2018"}},
 		{"simulate b1 --nodes 0", []string{"--nodes 0"}},
 		{"simulate b1 --nodes -3", []string{"--nodes -3"}},
 		{"simulate b1 --batch 0", []string{"--batch 0"}},

@@ -23,8 +23,8 @@ func WriteCatalogue(w io.Writer) error {
 		}
 		for _, e := range all {
 			line(fmt.Sprintf("  %-*s ", width, e.Known()), e.Title+": "+e.Question)
-			if e.NeedsTrace != "" {
-				line("         --trace: ", e.NeedsTrace)
+			if trace := e.NeedsTrace + e.OptionalTrace; trace != "" {
+				line("         --trace: ", trace)
 			}
 		}
 	}
