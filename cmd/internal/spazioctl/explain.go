@@ -73,7 +73,8 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 		pod = o.namespaceOf(scheduler.Target) + "/" + pod
 	}
 	e, err := podforward.Decode[plugin.Explanation](ctx, scheduler, plugin.DebugPath, url.Values{"pod": {pod}})
-	// A scheduler that could be asked has said all that there is.
+	// A StatusError is the scheduler's own answer; after any other error the API server may still know why
+	// the pod waits.
 	if answered := (*podforward.StatusError)(nil); err != nil && !errors.As(err, &answered) && ctx.Err() == nil {
 		return fmt.Errorf("%w; kubectl describe pod shows the pod's conditions and events", err)
 	}
