@@ -9,8 +9,9 @@
 //		server, err := group.Start(children.Spec{Role: "server", CPUs: []int{1}})
 //		address, err := server.Line(ctx) // of its standard output
 //
-// However the parent ends, its children end: [Group.Close] kills them and removes their directory,
-// [Group.Dir], and the kernel kills them when the parent dies (on Linux); the directory stays then.
+// However the parent ends, its children end: [Group.Close] kills them, and so does the
+// kernel when the parent dies (on Linux). Their directory, [Group.Dir], goes with the last
+// of them: a keeper, which is a child too, but ends only after all others, removes it.
 //
 // Types that do not speak of concurrent use are plain values.
 package children
