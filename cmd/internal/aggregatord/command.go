@@ -54,7 +54,7 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.Callers.ServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server that reviews the tokens (default the pod's own)")
 	flags.StringSliceVar(&config.Callers.Peers, "peer-name", nil, "name of the replicas' service, which another replica's certificate must be for; repeatable (default the hosts of --peer)")
-	flags.IntVar(&config.Callers.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
+	flags.IntVar(&config.Callers.Limits.Connections, "max-connections", 0, "most connections (default 32768)")
 	command.LogFlags(flags, &log)
 	return command.Serves(c)
 }
