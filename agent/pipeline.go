@@ -284,10 +284,6 @@ func (p *Pipeline) Memory() float64 {
 	return 0
 }
 
-// UsageTo writes y, the filtered usage of the newest sample, to dst and returns
-// it, grown as append does.
-func (p *Pipeline) UsageTo(dst []float64) []float64 { return append(dst[:0], p.usage...) }
-
 // Churn takes the notice that a container is about to start or to stop.
 func (p *Pipeline) Churn(at time.Time) { p.churn.event(at.UTC(), p.config.ChurnHold) }
 

@@ -7,12 +7,13 @@
 //	agent.Bind   -> FromBind   -> wire -> ToBind   -> agent.Bind      scheduler to node
 //	pods' keys   -> FromPlaceholders -> wire -> ToPlaceholders -> pods' keys   the same
 //	Rooms        -> FromRooms  -> wire -> ToRooms  -> Rooms           scheduler to controllers
-//	agent.Local  -> FromLocal  -> wire -> ToLocal  -> agent.Local     node to aggregator
+//	agent.Local  -> FromLocal  -> wire -> CheckLocal                  node to aggregator
 //	agent.Fleet  -> FromFleet  -> wire -> ToFleet  -> agent.Fleet     aggregator to node
 //	agent.UsageBatch -> FromUsage -> wire -> ToUsage -> agent.UsageBatch  node to profiler
 //
-// What aggregators send each other and keep on disk are the messages
-// themselves; CheckChunk, CheckStates and CheckHeader check their bounds.
+// An aggregator merges a node's message as it is, and what aggregators send each
+// other and keep on disk are the messages themselves; CheckLocal, CheckChunk,
+// CheckStates and CheckHeader check their bounds.
 //
 // From functions trust their argument. To functions trust nothing: what they
 // return is within the bounds below, or they return a *field.Error that names

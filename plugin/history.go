@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// endedHistories is how many ended pods' histories are kept, of some 100 bytes each.
+	// endedHistories is how many ended pods' histories are kept, of 120 bytes each.
 	endedHistories = 1024
 	// placedAttempts is how many placed pods' attempts are kept: a few minutes' worth in a busy
 	// cluster.

@@ -193,7 +193,7 @@ const (
 )
 
 // announceSignals records events on nodes whose signals are lost or back until ctx ends, if this
-// scheduler leads. If it does not, the leader records what both plan; see package silence.
+// scheduler leads. If it does not, the leader records what both plan; see [silencePlanner].
 func (h *Hub) announceSignals(ctx context.Context, recorder events.EventRecorder, nodes listers.NodeLister) {
 	config := h.options.Silences.withDefaults()
 	config.After = h.args.SignalLostAfter.Duration

@@ -48,7 +48,7 @@ func format(events []silenceEvent) (words []string) {
 	return words
 }
 
-// TestOneNode falls silent, reports again, and flaps.
+// TestSilenceOneNode: one of two nodes falls silent, reports again, and flaps.
 func TestSilenceOneNode(t *testing.T) {
 	f := newFleet(2)
 	p := newSilencePlanner(SilenceConfig{})

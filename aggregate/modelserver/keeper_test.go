@@ -103,7 +103,8 @@ func TestKeeperFails(t *testing.T) {
 	k, log := keeper(t, s, filepath.Join(t.TempDir(), "no such directory", "state"))
 	began := time.Now()
 	k.Save()
-	if age := k.Age(); age < time.Since(began) || !strings.Contains(log.String(), "was not saved") {
+	since := time.Since(began)
+	if age := k.Age(); age < since || !strings.Contains(log.String(), "was not saved") {
 		t.Errorf("saved %v ago, log %q", age, log)
 	}
 	for name, c := range map[string]modelserver.KeeperConfig{"Path": {}, "Interval": {Path: "x", Interval: -1}} {

@@ -12,10 +12,10 @@
 // A factor lies in [½, 8] (memory's in [1, 8]) and decays to 1 with a half-life of 24
 // hours, as what was learnt catches up. What the thesis has and is not here: a band
 // around the mean alone, which raises none where all suffer alike, lowers the healthy
-// whenever one suffers, to below what they use, and is empty at a mean of 0. Its steps, 20 % and 10 %, are those of its author's
-// program; the thesis names none. They are not enough: here 0.7 % of the
-// time stalled raises, it is 50 % at once from 5 % on, the largest factor is 8, and what it
-// multiplies is at least 25 millicores.
+// whenever one suffers, to below what they use, and is empty at a mean of 0. Its steps,
+// 20 % and 10 %, are those of its author's program; the thesis names none. They are not
+// enough: here 0.7 % of the time stalled raises, it is 50 % at once from 5 % on, the
+// largest factor is 8, and what it multiplies is at least 25 millicores.
 //
 // [Config.Step] is all of it: whoever knows the applications (package connection) and how
 // their services fared calls it every Config.Every.

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,35 +54,16 @@ func (s Series) Validate() error {
 	return nil
 }
 
-// Part is which half of each series counts.
-type Part uint8
-
-// Parts. What is tuned is tuned on first halves; the second are held out.
-const (
-	All Part = iota
-	FirstHalf
-	HeldOut
-)
-
-func (p Part) of(s Series) Series {
-	half := len(s.Values) / 2
-	switch p {
-	case FirstHalf:
-		s.Times, s.Values = s.Times[:half], s.Values[:half]
-	case HeldOut:
-		s.Times, s.Values = s.Times[half:], s.Values[half:]
-	}
-	return s
-}
+// window is how far a prediction reaches.
+const window = 30 * time.Minute
 
 // Options say what is predicted. It is a plain value, safe for concurrent reading.
 type Options struct {
-	// Window is how far a prediction reaches; 0 means 30 minutes.
-	Window time.Duration
 	// WarmUp is how long a predictor only observes; 0 means 2 days.
 	WarmUp time.Duration
-	// Part is which half of each series is replayed, as if it were all there is.
-	Part Part
+	// HeldOut replays the second half of each series as if it were all there is: the
+	// presets were tuned on first halves.
+	HeldOut bool
 	// Own, unless nil, is a preset that Curves evaluates after the others.
 	Own *profile.Preset
 	// Progress, unless nil, is called by Curves as each of all predictors is done.
@@ -90,12 +72,8 @@ type Options struct {
 
 func (o Options) validate() error {
 	switch {
-	case o.Window < 0:
-		return refuse("Options.Window", o.Window, "not negative")
 	case o.WarmUp < 0:
 		return refuse("Options.WarmUp", o.WarmUp, "not negative")
-	case o.Part > HeldOut:
-		return refuse("Options.Part", o.Part, "All, FirstHalf or HeldOut")
 	case o.Own != nil:
 		return o.Own.Validate()
 	}
@@ -103,13 +81,17 @@ func (o Options) validate() error {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Window == 0 {
-		o.Window = 30 * time.Minute
-	}
-	if o.WarmUp == 0 {
-		o.WarmUp = 48 * time.Hour
-	}
+	o.WarmUp = cmp.Or(o.WarmUp, 48*time.Hour)
 	return o
+}
+
+// of returns what of a series is replayed.
+func (o Options) of(s Series) Series {
+	if o.HeldOut {
+		half := len(s.Values) / 2
+		s.Times, s.Values = s.Times[half:], s.Values[half:]
+	}
+	return s
 }
 
 // Score is how well predictions held. It is a plain value, safe for concurrent
@@ -166,23 +148,17 @@ var ErrShort = errors.New("no prediction could be made")
 func lengths(s []Series, o Options) string {
 	var longest, apart time.Duration
 	for _, s := range s {
-		if s = o.Part.of(s); len(s.Times) > 1 {
+		if s = o.of(s); len(s.Times) > 1 {
 			length := s.Times[len(s.Times)-1].Sub(s.Times[0])
 			longest, apart = max(longest, length), max(apart, length/time.Duration(len(s.Times)-1))
 		}
 	}
 	return fmt.Sprintf("the longest of %d lasts %v, with a sample in %v, and a warm-up of %v and a window of %v are needed",
-		len(s), longest, apart.Round(time.Millisecond), o.WarmUp, o.Window)
+		len(s), longest, apart.Round(time.Millisecond), o.WarmUp, window)
 }
 
-// Evaluate replays each series through a predictor of its own. Series too short
-// for a prediction count for nothing; without any the score's N is 0. A job that
-// takes nothing adds to the sums and has no overhead of its own.
-func Evaluate(s []Series, p Predictor, o Options) (Score, error) {
-	sums, err := evaluateEach(context.Background(), s, p, o)
-	return score(sums, -1), err
-}
-
+// evaluateEach replays each series through a predictor of its own. Series too short
+// for a prediction count for nothing.
 func evaluateEach(ctx context.Context, s []Series, p Predictor, o Options) ([]errorSums, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -194,14 +170,15 @@ func evaluateEach(ctx context.Context, s []Series, p Predictor, o Options) ([]er
 			return nil, err
 		}
 		var err error
-		if sums[i], err = evaluate(o.Part.of(s), p, o); err != nil {
+		if sums[i], err = evaluate(o.of(s), p, o); err != nil {
 			return nil, err
 		}
 	}
 	return sums, nil
 }
 
-// score is that of all series but one.
+// score is that of all series but one; without any prediction its N is 0. A job that
+// takes nothing adds to the sums and has no overhead of its own.
 func score(sums []errorSums, without int) Score {
 	var all errorSums
 	var ratios float64
@@ -239,7 +216,7 @@ type Prediction struct {
 // Held reports whether nothing in the window exceeded the prediction.
 func (p Prediction) Held() bool { return p.Largest <= p.Predicted }
 
-// Predictions are those of Options.Own, or else the default preset, on a series, as Evaluate
+// Predictions are those of Options.Own, or else the default preset, on a series, as Curves
 // counts them: none of a series too short for one.
 func Predictions(s Series, o Options) (all []Prediction, err error) {
 	if err := o.validate(); err != nil {
@@ -250,7 +227,7 @@ func Predictions(s Series, o Options) (all []Prediction, err error) {
 	if o.Own != nil {
 		preset = *o.Own
 	}
-	err = predict(o.Part.of(s), of(preset), o, func(p Prediction) { all = append(all, p) })
+	err = predict(o.of(s), of(preset), o, func(p Prediction) { all = append(all, p) })
 	return all, err
 }
 
@@ -277,10 +254,10 @@ func predict(s Series, p Predictor, o Options, each func(Prediction)) error {
 		if at.Sub(s.Times[0]) < o.WarmUp {
 			continue
 		}
-		if s.Times[len(s.Times)-1].Before(at.Add(o.Window)) {
+		if s.Times[len(s.Times)-1].Before(at.Add(window)) {
 			return nil // the window is not over
 		}
-		for end < len(s.Times) && !s.Times[end].After(at.Add(o.Window)) {
+		for end < len(s.Times) && !s.Times[end].After(at.Add(window)) {
 			end++
 		}
 		if end > i+1 { // no hole in the series

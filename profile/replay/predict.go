@@ -46,11 +46,9 @@ func of(p profile.Preset) Predictor {
 	}}
 }
 
-// Literal predicts as the thesis is written: the values decay, and of what is left of
+// literal predicts as the thesis is written: the values decay, and of what is left of
 // them it takes a percentile of CPU and the peak of memory. The half-lives, percentile and
 // margin of its preset hold, its slots do not.
-func Literal() Predictor { return literal(profile.Seed()) }
-
 func literal(p profile.Preset) Predictor {
 	return Predictor{Name: "seed-literal", New: func(r Resource) (Forecaster, error) {
 		rule, err := r.rule(p)

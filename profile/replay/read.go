@@ -53,7 +53,7 @@ func readFile(dir fs.FS, name string) ([]Series, error) {
 	return series, err
 }
 
-// ErrNoSeries reports that a file holds no series that Evaluate understands.
+// ErrNoSeries reports that a file holds no series that is understood.
 var ErrNoSeries = errors.New("no series")
 
 // column is what a column of a CSV file says.

@@ -88,21 +88,26 @@ func TestEvaluateMeanOfRatios(t *testing.T) {
 }
 
 func TestEvaluateParts(t *testing.T) {
-	// The halves differ, and each is replayed as if it were the whole.
+	// The halves differ, and the second is replayed as if it were the whole.
 	series := every(replay.CPU, 4*perDay*2, func(i int) float64 {
 		if i >= 4*perDay {
 			return 5
 		}
 		return 1
 	})
-	for part, want := range map[replay.Part]float64{replay.FirstHalf: 9, replay.HeldOut: 1} {
-		got, err := replay.Evaluate([]replay.Series{series}, always(10), replay.Options{Part: part})
+	for held, want := range map[bool]struct {
+		overhead float64
+		n        int
+	}{
+		// Six days of the whole, less the last window, which ends outside: two of 1 core, four of 5.
+		false: {10*6/(2*1+4*5.) - 1, 6*perDay - 6}, true: {1, 2*perDay - 6},
+	} {
+		got, err := replay.Evaluate([]replay.Series{series}, always(10), replay.Options{HeldOut: held})
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Two days of each half, less the last window, which ends outside.
-		if math.Abs(got.Overhead-want) > 1e-12 || got.N != 2*perDay-6 {
-			t.Errorf("part %d: %+v, want overhead %v of %d", part, got, want, 2*perDay-6)
+		if math.Abs(got.Overhead-want.overhead) > .01 || got.N != want.n {
+			t.Errorf("held out %v: %+v, want %+v", held, got, want)
 		}
 	}
 	got, err := replay.Evaluate([]replay.Series{every(replay.CPU, 9, func(int) float64 { return 1 })}, always(1), replay.Options{})
@@ -323,10 +328,8 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	for _, o := range []replay.Options{{Window: -1}, {WarmUp: -1}, {Part: 7}} {
-		if _, err := replay.Evaluate(nil, always(1), o); !errors.Is(err, profile.ErrInvalid) {
-			t.Errorf("%+v: %v", o, err)
-		}
+	if _, err := replay.Evaluate(nil, always(1), replay.Options{WarmUp: -1}); !errors.Is(err, profile.ErrInvalid) {
+		t.Errorf("a warm-up of -1 ns: %v", err)
 	}
 }
 

@@ -171,8 +171,7 @@ func (e Page) schedulers() (all []text.Table) {
 		cells[[3]string{l.Experiment, l.Scheduler, l.Metric}] = shortInterval(l.Interval)
 	}
 	for _, c := range cases {
-		name, _, _ := strings.Cut(c, "/")
-		t := text.Table{Title: name + ", " + comparison.Settings(c), Header: []string{"scheduler"}}
+		t := text.Table{Title: strings.ReplaceAll(c, "/", ", "), Header: []string{"scheduler"}}
 		for _, metric := range compared {
 			t.Header = append(t.Header, comparison.Words(metric))
 		}

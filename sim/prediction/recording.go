@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strings"
@@ -92,5 +93,24 @@ func ReadRecording(path string) (Source, error) {
 	if err != nil {
 		return Source{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return fromRecording(recording.NewReader(text))
+	return fromRecording(recording.NewReader(&bounded{from: text, path: path, left: maxUnpacked}))
+}
+
+// maxUnpacked bounds what a compressed file may become: a small one can hold gigabytes.
+const maxUnpacked = 128 << 20
+
+// bounded reads so many bytes and then fails.
+type bounded struct {
+	from io.Reader
+	path string
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("%s: more than %d MiB without compression: unpack it first", b.path, maxUnpacked>>20)
+	}
+	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }

@@ -1,8 +1,6 @@
 package podsource
 
 import (
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
-
 	"context"
 	"fmt"
 	"log/slog"
@@ -12,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"

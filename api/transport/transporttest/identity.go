@@ -20,8 +20,8 @@ import (
 )
 
 // SelfSigned returns the files of a certificate for the names, which may be IP
-// addresses, that is its own authority, in a directory under the names that a TLS Secret has. It is valid for an hour, for servers and
-// for clients. The files end with the test.
+// addresses, that is its own authority, in a directory under the names that a TLS Secret
+// has. It is valid for an hour, for servers and for clients. The files end with the test.
 func SelfSigned(t testing.TB, names ...string) transport.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -161,12 +161,9 @@ func (f *evaluateFlags) options() (o replay.Options, err error) {
 	if f.learning < time.Minute {
 		return o, fmt.Errorf("--warm-up %v, want a minute or more: %w", f.learning, ErrFlag)
 	}
-	o = replay.Options{Window: 30 * time.Minute, WarmUp: f.learning}
+	o = replay.Options{WarmUp: f.learning, HeldOut: f.heldOut}
 	if o.Own, err = f.own(); err != nil {
 		return o, err
-	}
-	if f.heldOut {
-		o.Part = replay.HeldOut
 	}
 	if err := checkFile("plot", f.plot, report.CheckPicture); err != nil {
 		return o, err

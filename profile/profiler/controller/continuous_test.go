@@ -3,11 +3,13 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
 	"github.com/spazio-scheduler/spazio/profile/continuous"
@@ -18,13 +20,11 @@ import (
 // fakeServices reports that web calls cart, unless it fails.
 type fakeServices struct {
 	fails atomic.Bool
-	asked atomic.Int64
 	// more multiplies the traffic between them.
 	more atomic.Int64
 }
 
 func (f *fakeServices) Flows(context.Context, time.Time, time.Duration) ([]connection.Flow, error) {
-	f.asked.Add(1)
 	if f.fails.Load() {
 		return nil, errors.New("starting")
 	}
@@ -35,9 +35,9 @@ func (f *fakeServices) Flows(context.Context, time.Time, time.Duration) ([]conne
 
 // Factors are published, and the next leader continues from them.
 func TestContinuousIsPublished(t *testing.T) {
-	s, f := newAPIServer(t), &fakeServices{}
+	s, f, journal := newAPIServer(t), &fakeServices{}, &transporttest.Journal{}
 	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Rules: continuous.Config{Every: time.Second}}}
-	r := start(t, s, config, controller.Config{Services: f})
+	r := start(t, s, config, controller.Config{Services: f, Logger: slog.New(journal)})
 	r.measure(t, "web", 1, .5, 1e9)
 	r.measure(t, "cart", 1, .1, 1e9)
 	p := r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool {
@@ -54,11 +54,12 @@ func TestContinuousIsPublished(t *testing.T) {
 	if got := p.Status.Recommendation.ContainerRecommendations[0].Target.CPU.AsApproximateFloat64(); got < 4 {
 		t.Errorf("%v cores are recommended", got)
 	}
+	const failed = "calls of services cannot be read; one line a minute is logged"
+	if n := journal.Count(failed); n != 0 {
+		t.Errorf("%q was logged %d times while they could", failed, n)
+	}
 	f.fails.Store(true)
-	asked := f.asked.Load()
-	eventually(t, "a question has failed", func() bool {
-		return f.asked.Load() > asked
-	})
+	eventually(t, "a question has failed", func() bool { return journal.Count(failed) > 0 })
 	r.stop()
 	next := start(t, s, profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On}}, controller.Config{})
 	next.measure(t, "web", 1, .5, 1e9)

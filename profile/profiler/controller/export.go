@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,7 +110,7 @@ func (e *exporter) link() {
 		}
 		var want []liqo.ConnectionProfile
 		sent := e.config.Store.Bandwidths(u.Workload)
-		for _, b := range sent[:min(len(sent), mostLinks)] {
+		for _, b := range sent[:min(len(sent), keptLinks)] {
 			p := liqo.NewConnectionProfile(b.From, b.To, u.At, b.Request)
 			p.OwnerReferences = owners
 			want = append(want, p)
@@ -265,18 +266,46 @@ func (l *links) follow(ctx context.Context, c *Controller) {
 // rewrittenFrom is the share by which a rate changes before it is written again.
 const rewrittenFrom = .1
 
-// A profile has at most mostLinks links, to whom it sends most.
-const mostLinks = 64
+// A profile has mostLinks links, to whom it sends most. Who has one keeps it up to the
+// rank of keptLinks, and who has none gets one at the rank of sureLinks or where there is
+// room: two that send alike would be written and deleted in turn else.
+const (
+	sureLinks = 48
+	mostLinks = 64
+	keptLinks = 80
+)
+
+// chosen are those that a profile is to have of links sorted by what is sent.
+func chosen(have map[types.NamespacedName]float64, sorted []liqo.ConnectionProfile) []liqo.ConnectionProfile {
+	if len(sorted) <= mostLinks {
+		return sorted
+	}
+	first, others := sorted[:sureLinks], slices.Clone(sorted[sureLinks:min(len(sorted), keptLinks)])
+	slices.SortStableFunc(others, func(a, b liqo.ConnectionProfile) int {
+		_, x := have[nameOf(&a)]
+		_, y := have[nameOf(&b)]
+		switch {
+		case x == y:
+			return 0
+		case x:
+			return -1
+		}
+		return 1
+	})
+	return append(slices.Clone(first), others[:min(len(others), mostLinks-sureLinks)]...)
+}
 
 func nameOf(p *liqo.ConnectionProfile) types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }
 
-// due says what is to be written, and what to be deleted, for a profile to have these.
-func (l *links) due(owner types.NamespacedName, want []liqo.ConnectionProfile) (written []liqo.ConnectionProfile, deleted []types.NamespacedName) {
+// due says what is to be written, and what to be deleted, for a profile to have these,
+// sorted by what is sent, as far as it may have them.
+func (l *links) due(owner types.NamespacedName, sorted []liqo.ConnectionProfile) (written []liqo.ConnectionProfile, deleted []types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	have := l.of[owner]
+	want := chosen(have, sorted)
 	wanted := make(map[types.NamespacedName]bool, len(want))
 	for _, p := range want {
 		name := nameOf(&p)

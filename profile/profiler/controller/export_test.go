@@ -1,12 +1,18 @@
 package controller_test
 
 import (
+	"context"
+	"fmt"
+	"math"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/connection"
 	"github.com/spazio-scheduler/spazio/profile/continuous"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
@@ -113,6 +119,78 @@ func TestConnectionsStayWhileUnknown(t *testing.T) {
 		eventually(t, resource+" are written", func() bool { return s.get(liqoPath(resource, v1alpha1.NameOf(workload("web")))) != nil })
 	}
 	if n := s.written("DELETE", "/connectionprofiles/"); n != 0 || s.get(liqoPath(liqo.ConnectionProfiles, "kept")) == nil {
+		t.Errorf("%d deleted", n)
+	}
+}
+
+// crowded reports that web calls more services than there are links, of which the last with one and
+// the first without change places.
+type crowded struct {
+	fakeServices
+	turn atomic.Int64
+}
+
+const (
+	edge     = 64
+	services = 90
+)
+
+func service(n int) string { return fmt.Sprintf("service-%02d", n) }
+
+func (f *crowded) Flows(context.Context, time.Time, time.Duration) (flows []connection.Flow, _ error) {
+	turn := f.turn.Load()
+	for n := range services {
+		rate := float64(services-n) * 1e3
+		switch n {
+		case edge - 1:
+			rate = 3e4 * math.Pow(8, float64(turn)) * float64((turn+1)%2)
+		case edge:
+			rate = 3e4 * math.Pow(8, float64(turn)) * float64(turn%2)
+		}
+		if n < edge-1 {
+			rate += 1e9
+		}
+		named := func(name string) profile.Workload { return profile.Workload{Namespace: "default", Name: name} }
+		flows = append(flows, connection.Flow{From: named("web"), To: named(service(n)), Request: rate})
+	}
+	return flows, nil
+}
+
+// Two callees with similar traffic do not replace each other's links in turn.
+func TestLinksAtTheEdgeStay(t *testing.T) {
+	s, f := newAPIServer(t), &crowded{}
+	r := start(t, s, observing, controller.Config{Services: f, ExportLiqo: true, WriteRate: 1000})
+	r.measure(t, "web", 1, .5, 1e9)
+	there := func(n int) bool {
+		of := profile.Workload{Namespace: "default", Name: service(n)}
+		return s.get(liqoPath(liqo.ConnectionProfiles, liqo.NewConnectionProfile(workload("web"), of, time.Now(), 1).Name)) != nil
+	}
+	publish := func() {
+		n := s.written("PATCH", "/memoryprofiles/")
+		r.store.Again(time.Now(), workload("web"))
+		eventually(t, "it is published again", func() bool { return s.written("PATCH", "/memoryprofiles/") > n })
+	}
+	eventually(t, "the first have links", func() bool { publish(); return there(0) && there(edge-1) })
+	if there(edge) {
+		t.Error("one more has a link")
+	}
+	for turn := range int64(4) {
+		f.turn.Store(1 + turn)
+		last := service(edge - 1 + int((1+turn)%2))
+		eventually(t, "they have changed places", func() bool {
+			sent := r.store.Bandwidths(workload("web"))
+			return len(sent) == services && sent[edge-1].To.Name == last
+		})
+		publish()
+		publish() // after all that followed the first
+	}
+	if n := s.written("DELETE", "/connectionprofiles/"); n != 0 || !there(edge-1) || there(edge) {
+		t.Errorf("%d deleted", n)
+	}
+	// The callee with the most traffic gets a link at once, and the one with the least loses it.
+	f.turn.Store(7)
+	eventually(t, "one that sends most has a link", func() bool { publish(); return there(edge) && !there(edge-1) })
+	if n := s.written("DELETE", "/connectionprofiles/"); n != 1 {
 		t.Errorf("%d deleted", n)
 	}
 }

@@ -200,12 +200,20 @@ func podNames(of profile.Workload) string {
 	switch of.Kind {
 	case "Deployment", "Rollout":
 		return anyOf(replicas(name))
+	case "Configuration": // of Knative, a Deployment a revision
+		return anyOf(replicas(name + "-" + strings.Repeat(digit, 5) + "-deployment"))
 	case "DeploymentConfig":
 		return anyOf(each(1, 6, func(n int) string { return generated(name + "-" + strings.Repeat(digit, n) + "-") }))
 	case "ReplicaSet", "ReplicationController", "DaemonSet":
 		return anyOf([]string{generated(name + "-")})
 	case "StatefulSet":
 		return regexp.QuoteMeta(name) + "-[0-9]+"
+	case "LeaderWorkerSet": // a leader and its workers
+		return regexp.QuoteMeta(name) + "-[0-9]+(-[0-9]+)?"
+	case "BuildConfig":
+		return regexp.QuoteMeta(name) + "-[0-9]+-build"
+	case "AutoscalingRunnerSet":
+		return anyOf([]string{name + "-" + suffix + "-runner-" + suffix})
 	case "Workflow": // of Argo, by run, template and hash
 		return regexp.QuoteMeta(name) + "|(" + expression(generated(name+"-")) + "|" + regexp.QuoteMeta(name) + "-[0-9]{10})((-.+)?-[0-9]{1,10})?"
 	case "CronJob":

@@ -148,6 +148,7 @@ func TestPodsAreTheirWorkloadsAlone(t *testing.T) {
 		{"Rollout", "web", []string{"web-5d4f8c7b9-x2x4v"}, []string{"web-api-5d4f8c7b9-x2x4v", "web-x2x4v"}},
 		{"ReplicaSet", "web", []string{"web-x2x4v"}, []string{"web-5d4f8c7b9-x2x4v"}},
 		{"DeploymentConfig", "web", []string{"web-3-x2x4v"}, []string{"web-3-deploy", "web-x2x4v"}},
+		{"Configuration", "web", []string{"web-00012-deployment-5d4f8c7b9-x2x4v"}, []string{"web-5d4f8c7b9-x2x4v"}},
 		{"Job", "fit", []string{"fit-3-x2x4v", "fit-0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b-x2x4v"}, nil},
 		// The API server keeps 58 bytes before the five that it generates.
 		{"Deployment", a(44), []string{a(44) + "-5d4f8c7b9d-2x4v8", a(44) + "-5d4f8c7b-x2x4v", a(44) + "-5d4f8c7b9d-x2x4v"}, []string{a(44) + "-x2x4v"}},
@@ -160,6 +161,9 @@ func TestPodsAreTheirWorkloadsAlone(t *testing.T) {
 		{"StatefulSet", a(61), []string{a(61) + "-0"}, nil},
 		{"StatefulSet", a(52), []string{a(52) + "-10", a(52) + "-1000"}, []string{a(52)}},
 		{"Job", "db-migrate", []string{"db-migrate-abc1234-presync-1709500000-x2x4v", "db-migrate4773b9f-presync-1740414585-4tzdn"}, []string{"db-migrate-abc1234-presync-x2x4v"}},
+		{"LeaderWorkerSet", "llm", []string{"llm-0", "llm-0-1", "llm-12-3"}, []string{"llm", "llm-0-1-2"}},
+		{"BuildConfig", "app", []string{"app-12-build"}, []string{"app-12-deploy", "app-build"}},
+		{"AutoscalingRunnerSet", "arc", []string{"arc-x2x4v-runner-h7k2p"}, []string{"arc-x2x4v-listener"}},
 		{"ScaledJob", "mails", []string{"mails-bcdfg-x2x4v"}, []string{"mails-urgent-bcdfg-x2x4v"}},
 		{"Workflow", "etl", []string{"etl", "etl-x2x4v", "etl-x2x4v-335831723", "etl-x2x4v-load-all-1335831723", "etl-1795867200-load-933488787"}, []string{"etl-extra-x2x4v-load-933488787", "etl-0"}},
 		{"Pod", "etl-taskmanager", []string{"etl-taskmanager-1-1", "etl-taskmanager-2-14"}, []string{"etl-taskmanager-5d4f8c7b9-x2x4v"}},

@@ -102,7 +102,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s: %q, want %q", metric, got, want)
 		}
 	}
-	for label, want := range map[string]string{"batch": "", "batch/work=0.1/law=exponential": "work=0.1, law=exponential"} {
+	for label, want := range map[string]string{"batch": "batch", "batch/work=0.1/law=exponential": "work=0.1, law=exponential"} {
 		if got := comparison.Settings(label); got != want {
 			t.Errorf("%s: %q, want %q", label, got, want)
 		}

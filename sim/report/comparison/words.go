@@ -36,10 +36,10 @@ func Words(metric string) string {
 }
 
 // Settings is what a case's label has beside its experiment: batch/work=0.1/law=equal is of work=0.1,
-// law=equal.
+// law=equal. A case without settings is called by its experiment.
 func Settings(label string) string {
-	_, settings, _ := strings.Cut(label, "/")
-	return strings.ReplaceAll(settings, "/", ", ")
+	experiment, settings, _ := strings.Cut(label, "/")
+	return cmp.Or(strings.ReplaceAll(settings, "/", ", "), experiment)
 }
 
 // number keeps three digits.

@@ -1,0 +1,5 @@
+package agent
+
+// UsageTo writes y, the filtered usage of the newest sample, to dst and returns
+// it, grown as append does.
+func (p *Pipeline) UsageTo(dst []float64) []float64 { return append(dst[:0], p.usage...) }
