@@ -78,8 +78,8 @@ func (g *Group) startAll() {
 	}
 }
 
-// Dir is the directory of the group, which every child has as its TMPDIR. It is gone when
-// the group is.
+// Dir is the directory of the group, which every child has as its TMPDIR. Close removes it; it
+// stays if this process ends without that, as after a SIGKILL.
 func (g *Group) Dir() string { return g.dir }
 
 // Spec says what a child does.
