@@ -52,6 +52,7 @@ func BenchmarkGlobals(b *testing.B) {
 	}
 }
 
+// BenchmarkChanges encodes the changes of 5,000 nodes for another replica, and merges them there.
 func BenchmarkChanges(b *testing.B) {
 	for _, dim := range []int{2, 4, 16} {
 		a, _ := full(b, dim, 5000)

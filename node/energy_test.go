@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -104,14 +105,18 @@ func TestAgentMeasuresEnergy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := 0
+	var shown []string
 	for _, f := range families {
-		if strings.HasPrefix(f.GetName(), "spazio_energy_") {
-			shown++
+		if name, ours := strings.CutPrefix(f.GetName(), "spazio_energy_"); ours {
+			shown = append(shown, name)
 		}
 	}
-	if shown < 10 {
-		t.Errorf("got %d energy metrics", shown)
+	want := []string{
+		"idle_watts", "max_watts", "node_joules_total", "node_watts", "pod_joules_stddev", "pod_joules_total", "quality", "refused_total",
+		"unattributed_joules_total",
+	}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("metrics of energy (-want +got):\n%s", diff)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)

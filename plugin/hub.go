@@ -278,7 +278,7 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle Cluster, recorder
 			h.followProfiles(ctx)
 		}
 	})
-	klog.FromContext(ctx).Info("Receiving capacity reports", "plugin", Name, "address", listener.Addr())
+	klog.FromContext(ctx).Info("Receiving capacity reports", "plugin", Name, "address", listener.Addr(), "clientCertificates", args.TLSClientCAFile != "")
 	return nil
 }
 

@@ -52,7 +52,7 @@
 //
 // CgroupPods reports churn as it comes and gathers what follows for a tenth of a
 // second. Module telemetry/podsource has further sources behind the same
-// interface: the CRI's events, containerd's, and the API server's watch.
+// interface: the CRI's events and the API server's watch.
 //
 // [PodUsage] reads what each pod takes from its cgroup: CPU time used and waited for,
 // the time its limit held it up, the memory that the machine can't reclaim. By the same

@@ -73,12 +73,15 @@ func (l Limits) Validate() error {
 
 var errRange = fmt.Errorf("%w: negative or too many", ErrInvalid)
 
+// DefaultConnections is how many connections a server has at most if its Limits do not say so.
+const DefaultConnections = 32_768
+
 // maxLimit bounds each of the limits.
 const maxLimit = 1 << 30
 
 // withDefaults returns l with its zero fields replaced.
 func (l Limits) withDefaults() Limits {
-	l.Connections = cmp.Or(l.Connections, 32_768)
+	l.Connections = cmp.Or(l.Connections, DefaultConnections)
 	l.Unauthenticated = cmp.Or(l.Unauthenticated, 128)
 	l.Calls = cmp.Or(l.Calls, l.Connections)
 	l.CallsOfOne = cmp.Or(l.CallsOfOne, l.Calls)

@@ -57,7 +57,7 @@ type fleet struct {
 // the load, which the default scheduler places once for all runs, are in a namespace of
 // their own, which is removed at the end also where ctx has ended. Before anything is measured,
 // Cluster returns an error if the namespace exists, rights are missing, the power of a node is
-// unknown, or a scheduler does not place a pod within half a minute. Void runs are treated as in
+// unknown, or a scheduler does not place a pod within three minutes. Void runs are treated as in
 // Embedded.
 func Cluster(ctx context.Context, c ClusterConfig, say func(format string, args ...any)) (r schedulers.Report, err error) {
 	f, err := newFleet(c, say)
@@ -195,12 +195,9 @@ func (f *fleet) open(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// probing is how long a scheduler may take to place a pod while nothing else is to be placed.
-const probing = 30 * time.Second
-
 // probe has each scheduler place a pod.
 func (f *fleet) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probing)
+	ctx, cancel := context.WithTimeout(ctx, placing)
 	defer cancel()
 	pods := f.client.CoreV1().Pods(Namespace)
 	names := slices.Compact(slices.Sorted(slices.Values(f.config.Schedulers)))

@@ -46,8 +46,9 @@ func DefaultConfig() Config {
 const (
 	// connections is the most to each replica of the front: the thesis's number.
 	connections = 64
-	// placing is how long pods may take until all run; a run in which they take longer is void.
-	placing = 10 * time.Minute
+	// placing is how long pods may take until all run; a run in which they take longer is void. A
+	// scheduler that does not place its probe in that time is not there.
+	placing = 3 * time.Minute
 
 	// Beyond these bounds of a run something is a slip of the pen.
 	mostRuns     = 1000

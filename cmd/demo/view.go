@@ -30,7 +30,8 @@ func newView(s *text.Screen, look func() frame) *view {
 
 func (v *view) show() {
 	if v.screen.Terminal() {
-		v.screen.Draw(func(_, height int) []string { return v.frame().lines(height) })
+		// A run does not end because it cannot be watched.
+		_ = v.screen.Draw(func(_, height int) []string { return v.frame().lines(height) })
 	} else {
 		v.screen.Printf("%s", v.frame().progress())
 	}

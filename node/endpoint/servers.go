@@ -17,9 +17,9 @@ type ServersConfig struct {
 	Shown Config
 	// Metrics and Debug are the host:port of each, empty for none.
 	Metrics, Debug string
-	// DebugDefault reports that Debug is a default: another program of this machine
-	// may have the address.
-	DebugDefault bool
+	// MetricsDefault and DebugDefault report that Metrics or Debug is a default: another program of
+	// this machine may have the address.
+	MetricsDefault, DebugDefault bool
 	// Logger gets that; nil logs nothing.
 	Logger *slog.Logger
 }
@@ -39,26 +39,27 @@ func NewServers(ctx context.Context, c ServersConfig) (_ *Servers, err error) {
 	}()
 	if c.Metrics != "" {
 		c.Shown.Addr = c.Metrics
-		if s.metrics, err = newMetrics(ctx, c.Shown); err != nil {
+		if s.metrics, err = newMetrics(ctx, c.Shown); err != nil && !c.MetricsDefault {
 			return nil, fmt.Errorf("serve the metrics: %w", err)
 		}
+		c.logTaken("no metrics server: its address is taken", err)
 	}
 	if c.Debug == "" {
 		return s, nil
 	}
 	c.Shown.Addr = c.Debug
-	opened, err := NewDebug(ctx, c.Shown)
-	switch {
-	case err != nil && c.DebugDefault:
-		if c.Logger != nil {
-			c.Logger.Info("no debug server: its address is taken", "address", c.Debug, "error", err)
-		}
-		return s, nil
-	case err != nil:
+	if s.debug, err = NewDebug(ctx, c.Shown); err != nil && !c.DebugDefault {
 		return nil, fmt.Errorf("serve the debug data: %w", err)
 	}
-	s.debug = opened
+	c.logTaken("no debug server: its address is taken", err)
 	return s, nil
+}
+
+// logTaken logs that a default address could not be had, if there is an error.
+func (c ServersConfig) logTaken(message string, err error) {
+	if err != nil && c.Logger != nil {
+		c.Logger.Info(message, "address", c.Shown.Addr, "error", err)
+	}
 }
 
 // MetricsAddr is where the first listens, or nil.

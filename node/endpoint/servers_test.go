@@ -80,8 +80,8 @@ func TestNoServers(t *testing.T) {
 	}
 }
 
-// TestServersRefuse: a busy default debug address is only logged, since it was not configured; a
-// refused configuration leaves no port open.
+// TestServersRefuse: a busy default address is only logged, since it was not configured; a refused
+// configuration leaves no port open.
 func TestServersRefuse(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -95,6 +95,13 @@ func TestServersRefuse(t *testing.T) {
 	})
 	if err != nil || s.DebugAddr() != nil || !strings.Contains(log.String(), taken) {
 		t.Errorf("by default: %v, logged %q", err, &log)
+	}
+	log.Reset()
+	s, err = endpoint.NewServers(t.Context(), endpoint.ServersConfig{
+		Shown: shown(), Metrics: taken, MetricsDefault: true, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil || s.MetricsAddr() != nil || !strings.Contains(log.String(), taken) {
+		t.Errorf("the metrics by default: %v, logged %q", err, &log)
 	}
 	for what, c := range map[string]endpoint.ServersConfig{
 		"the metrics":    {Metrics: taken},

@@ -80,13 +80,15 @@ type Service struct {
 	server   *server.Server
 	shown    *endpoint.Servers
 	registry *prometheus.Registry
+	// asksClients: callers must show certificates.
+	asksClients bool
 }
 
 // New reads the snapshot and opens the listeners, so that a busy port is known
 // at once. A snapshot that is no good is logged, and the service starts
 // without. The caller must Run or Close the service.
 func New(ctx context.Context, c Config) (*Service, error) {
-	s := &Service{logger: c.Logger}
+	s := &Service{logger: c.Logger, asksClients: c.Callers.Transport.ClientCAFile != ""}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
@@ -186,7 +188,7 @@ func (s *Service) Close() error { return errors.Join(s.server.Close(), s.shown.C
 // Run serves until ctx ends, which is no error, or a part fails. All ports are
 // free and all goroutines gone when it returns.
 func (s *Service) Run(ctx context.Context) error {
-	s.logger.Info("aggregator is listening", "grpc", s.Addr(), "metrics", s.MetricsAddr(), "debug", s.DebugAddr())
+	s.logger.Info("aggregator is listening", "grpc", s.Addr(), "metrics", s.MetricsAddr(), "debug", s.DebugAddr(), "clientCertificates", s.asksClients)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.models.Run(ctx) })
 	group.Go(func() error { return s.server.Run(ctx) })

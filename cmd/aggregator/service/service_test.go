@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -100,11 +101,13 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestFailedSnapshots do not stop the service.
+// TestFailedSnapshots do not stop the service, and are logged.
 func TestFailedSnapshots(t *testing.T) {
+	log := &transporttest.Output{}
 	s, err := service.New(t.Context(), service.Config{
 		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0",
 		Snapshot: filepath.Join(t.TempDir(), "no such directory", "state"), SnapshotInterval: time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +117,9 @@ func TestFailedSnapshots(t *testing.T) {
 	go func() { ended <- s.Run(ctx) }()
 	aged := regexp.MustCompile(`spazio_aggregator_snapshot_age_seconds (0\.[1-9]|[1-9])`) // by then many should have been saved
 	shows(t, "http://"+s.MetricsAddr().String()+"/metrics", aged.MatchString)
+	if !strings.Contains(log.String(), "the snapshot was not saved") {
+		t.Errorf("logged\n%s", log)
+	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)

@@ -3,9 +3,12 @@
 package aggregatord
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/aggregator/service"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	shared "github.com/spazio-scheduler/spazio/cmd/internal/flags"
@@ -50,11 +53,11 @@ func NewCommand() *cobra.Command {
 	flags.StringSliceVar(&config.Peers.Targets, "peer", nil, "host:port of another replica, or dns:///name:port of all; repeatable, may name this one")
 	flags.StringVar(&config.Snapshot, "snapshot", "", "file that the state is kept in across restarts; empty for none")
 	flags.DurationVar(&config.SnapshotInterval, "snapshot-interval", 0, "time between snapshots (default 10s)")
-	shared.TLSServer(flags, &config.Callers.Transport)
+	shared.TLSReplica(flags, &config.Callers.Transport)
 	flags.StringVar(&config.Callers.ServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server that reviews the tokens (default the pod's own)")
 	flags.StringSliceVar(&config.Callers.Peers, "peer-name", nil, "name of the replicas' service, which another replica's certificate must be for; repeatable (default the hosts of --peer)")
-	flags.IntVar(&config.Callers.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
+	flags.IntVar(&config.Callers.Limits.Connections, "max-connections", 0, fmt.Sprintf("most connections (default %d)", transport.DefaultConnections))
 	command.LogFlags(flags, &log)
 	return command.Serves(c)
 }

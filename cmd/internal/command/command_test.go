@@ -6,17 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
 	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"regexp"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -101,20 +104,33 @@ func TestFlags(t *testing.T) {
 	c := &cobra.Command{Use: "tool", RunE: func(c *cobra.Command, _ []string) error {
 		logger, err := log.Logger(c.ErrOrStderr())
 		if err == nil {
-			logger.Debug("hello", "at", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80})
+			logger.Debug("hello", "at", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}, "to", (*url.URL)(nil), "took", 1500*time.Millisecond,
+				"reason", reason(1), "since", time.Unix(0, 0).UTC(), "level", slog.LevelWarn, "error", bothError{}, "n", 7)
 		}
 		return err
 	}}
 	command.LogFlags(c.Flags(), &log)
 	var stderr bytes.Buffer
 	args := []string{"--log-level=debug"}
-	if code := command.Execute(t.Context(), c, args, io.Discard, &stderr); code != command.ExitOK || !strings.Contains(stderr.String(), `"msg":"hello","at":"127.0.0.1:80"`) {
-		t.Errorf("exit code %d, stderr %q", code, &stderr)
+	want := `"msg":"hello","at":"127.0.0.1:80","to":"<nil>","took":"1.5s","reason":"reason 1","since":"1970-01-01T00:00:00Z","level":"WARN","error":"an error","n":7}`
+	if code := command.Execute(t.Context(), c, args, io.Discard, &stderr); code != command.ExitOK || !strings.Contains(stderr.String(), want) {
+		t.Errorf("exit code %d, stderr %q, want %s", code, &stderr, want)
 	}
 	if code := command.Execute(t.Context(), c, []string{"--log-level=loud"}, io.Discard, io.Discard); code != command.ExitUsage {
 		t.Errorf("--log-level=loud: exit code %d", code)
 	}
 }
+
+// reason is a number that has a name.
+type reason uint8
+
+func (r reason) String() string { return fmt.Sprintf("reason %d", uint8(r)) }
+
+// bothError is an error with a String of its own.
+type bothError struct{}
+
+func (bothError) Error() string  { return "an error" }
+func (bothError) String() string { return "a string" }
 
 func TestBytes(t *testing.T) {
 	for text, want := range map[string]struct {

@@ -2,10 +2,11 @@ package command
 
 import (
 	"cmp"
+	"encoding"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 
 	"github.com/spf13/pflag"
 )
@@ -27,10 +28,13 @@ func (l Log) Logger(w io.Writer) (*slog.Logger, error) {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: readable})), nil
 }
 
-// readable has addresses logged as host:port, and not by their fields.
+// readable has durations, addresses, reasons and whatever else can be written for people logged in that
+// form. JSON would have their numbers or fields. An error is a Stringer too, now and then, and stays one.
 func readable(_ []string, a slog.Attr) slog.Attr {
-	if address, ok := a.Value.Any().(net.Addr); ok {
-		a.Value = slog.StringValue(address.String())
+	switch v := a.Value.Any().(type) {
+	case json.Marshaler, encoding.TextMarshaler, error:
+	case fmt.Stringer:
+		a.Value = slog.StringValue(fmt.Sprint(v)) // Sprint survives the String of a nil pointer
 	}
 	return a
 }

@@ -5,6 +5,7 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -28,21 +29,29 @@ func (d *tlsDir) String() string { return d.dir }
 func (d *tlsDir) Type() string { return "string" }
 
 // Set names the files. A server needs its certificate; which of the other certificates there are is
-// seen now, and what they hold is read later.
+// seen now, and what they hold is read later. A file that cannot be looked at is refused: a server would
+// else not ask its clients for certificates.
 func (d *tlsDir) Set(dir string) error {
 	c := d.config
 	d.dir, c.CertFile, c.KeyFile, c.CAFile, c.ClientCAFile = dir, "", "", "", ""
 	if dir == "" {
 		return nil
 	}
-	path := func(name string) string { return filepath.Join(dir, name) }
-	exists := func(name string) bool { _, err := os.Stat(path(name)); return err == nil }
-	c.CAFile = path("ca.crt")
-	if d.server || exists("tls.crt") {
-		c.CertFile, c.KeyFile = path("tls.crt"), path("tls.key")
+	c.CAFile = filepath.Join(dir, "ca.crt")
+	optional := "tls.crt"
+	if d.server {
+		optional = "client-ca.crt"
 	}
-	if d.server && exists("client-ca.crt") {
-		c.ClientCAFile = path("client-ca.crt")
+	path := filepath.Join(dir, optional)
+	_, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if d.server && err == nil {
+		c.ClientCAFile = path
+	}
+	if d.server || err == nil {
+		c.CertFile, c.KeyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	}
 	return nil
 }
@@ -57,10 +66,18 @@ func TLSClient(flags *pflag.FlagSet, c *transport.Config) {
 // TLSServer binds c to the flags of a gRPC server.
 func TLSServer(flags *pflag.FlagSet, c *transport.Config) { TLSServerAs(flags, c, "tls-dir", "") }
 
+// TLSReplica binds c to the flags of a gRPC server that calls other replicas of itself.
+func TLSReplica(flags *pflag.FlagSet, c *transport.Config) {
+	TLSServer(flags, c)
+	flags.Lookup("tls-dir").Usage = serverFiles + "; and of ca.crt, the authorities of other replicas; empty for plaintext"
+}
+
+// serverFiles are those of each server.
+const serverFiles = "directory of tls.crt and tls.key, the certificate that clients see; of client-ca.crt, if theirs must come from its authorities"
+
 // TLSServerAs is TLSServer with another name of the directory's flag, and more words about both.
 func TLSServerAs(flags *pflag.FlagSet, c *transport.Config, name, more string) {
-	flags.Var(&tlsDir{config: c, server: true}, name, "directory of tls.crt and tls.key, the certificate that clients see; of client-ca.crt, "+
-		"if theirs must come from its authorities; and of ca.crt, the authorities of other replicas; empty for plaintext"+more)
+	flags.Var(&tlsDir{config: c, server: true}, name, serverFiles+"; empty for plaintext"+more)
 	flags.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow plaintext beyond loopback"+more)
 }
 

@@ -34,6 +34,7 @@ func TestTLSDir(t *testing.T) {
 	}{
 		"client of a bare one": {flags.TLSClient, bare, transport.Config{CAFile: in(bare, "ca.crt")}},
 		"client":               {flags.TLSClient, full, transport.Config{CAFile: in(full, "ca.crt"), CertFile: in(full, "tls.crt"), KeyFile: in(full, "tls.key")}},
+		"replica":              {flags.TLSReplica, bare, transport.Config{CAFile: in(bare, "ca.crt"), CertFile: in(bare, "tls.crt"), KeyFile: in(bare, "tls.key")}},
 		"server of a bare one": {flags.TLSServer, bare, transport.Config{CAFile: in(bare, "ca.crt"), CertFile: in(bare, "tls.crt"), KeyFile: in(bare, "tls.key")}},
 		"server": {flags.TLSServer, full, transport.Config{
 			CAFile: in(full, "ca.crt"), CertFile: in(full, "tls.crt"), KeyFile: in(full, "tls.key"), ClientCAFile: in(full, "client-ca.crt"),
@@ -49,6 +50,42 @@ func TestTLSDir(t *testing.T) {
 		}
 		if test.want.Insecure = true; config != test.want {
 			t.Errorf("%s: got config %+v, want %+v", name, config, test.want)
+		}
+	}
+}
+
+// A file that cannot be looked at is not taken for one that is not there: the server would ask its clients
+// for no certificates.
+func TestTLSDirUnreadable(t *testing.T) {
+	loop := t.TempDir()
+	for _, name := range []string{"client-ca.crt", "tls.crt"} {
+		if err := os.Symlink(name, filepath.Join(loop, name)); err != nil {
+			t.Skip("no links here: ", err)
+		}
+	}
+	for name, bind := range map[string]func(*pflag.FlagSet, *transport.Config){
+		"client-ca.crt": flags.TLSServer, "tls.crt": flags.TLSClient,
+	} {
+		var config transport.Config
+		c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return nil }}
+		bind(c.Flags(), &config)
+		var errs strings.Builder
+		if code := command.Execute(t.Context(), c, []string{"--tls-dir", loop}, io.Discard, &errs); code != command.ExitUsage || !strings.Contains(errs.String(), name) {
+			t.Errorf("%s: exit code %d, %s", name, code, &errs)
+		}
+	}
+}
+
+// Only a server that calls other replicas is said to need their authorities.
+func TestTLSHelp(t *testing.T) {
+	for _, test := range []struct {
+		bind     func(*pflag.FlagSet, *transport.Config)
+		replicas bool
+	}{{flags.TLSServer, false}, {flags.TLSReplica, true}} {
+		f := pflag.NewFlagSet("tool", pflag.ContinueOnError)
+		test.bind(f, &transport.Config{})
+		if help := f.Lookup("tls-dir").Usage; strings.Contains(help, "replicas") != test.replicas {
+			t.Errorf("help %q", help)
 		}
 	}
 }

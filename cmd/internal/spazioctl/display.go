@@ -126,7 +126,10 @@ func (s shown[T]) run(ctx context.Context, d display, out, errs io.Writer) error
 			} else {
 				last = s.sight(answer)
 			}
-			screen.Draw(func(width, _ int) []string { return append([]string{state}, last.lines(d, width)...) })
+			err := screen.Draw(func(width, _ int) []string { return append([]string{state}, last.lines(d, width)...) })
+			if err != nil {
+				return err
+			}
 		case err != nil:
 			fmt.Fprintln(errs, command.OneLine(err))
 		default:

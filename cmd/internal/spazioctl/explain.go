@@ -3,6 +3,7 @@ package spazioctl
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -10,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
@@ -73,7 +73,9 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 		pod = o.namespaceOf(scheduler.Target) + "/" + pod
 	}
 	e, err := podforward.Decode[plugin.Explanation](ctx, scheduler, plugin.DebugPath, url.Values{"pod": {pod}})
-	if apierrors.IsForbidden(err) {
+	// A StatusError is the scheduler's own answer; after any other error the API server may still know why
+	// the pod waits.
+	if answered := (*podforward.StatusError)(nil); err != nil && !errors.As(err, &answered) && ctx.Err() == nil {
 		return fmt.Errorf("%w; kubectl describe pod shows the pod's conditions and events", err)
 	}
 	if err != nil {

@@ -85,7 +85,8 @@ func TestErrorsNameTheCluster(t *testing.T) {
 	}{
 		"no permission":     {transporttest.Kubeconfig(t, serveOn(t, mux), ""), "top", command.ExitFailure, []string{`context "c" (http://`, "no leases for you", "create pods/portforward in namespace spazio-system"}},
 		"nothing installed": {transporttest.Kubeconfig(t, serveOn(t, http.NewServeMux()), ""), "web", command.ExitFailure, []string{`context "c"`, "spazio check", "--spazio-namespace"}},
-		"no API server":     {transporttest.Unreachable(t), "explain cart", command.ExitFailure, []string{`context "c" (http://127.0.0.1:1)`, "refused", "--context"}},
+		"no API server":     {transporttest.Unreachable(t), "explain cart", command.ExitFailure, []string{`context "c" (http://127.0.0.1:1)`, "refused", "--context", "kubectl describe pod"}},
+		"no leader":         {transporttest.Kubeconfig(t, serveOn(t, http.NewServeMux()), ""), "explain cart", command.ExitFailure, []string{"spazio check", "kubectl describe pod"}},
 		"no kubeconfig":     {none, "model", command.ExitFailure, []string{"127.0.0.1:1", "refused", "KUBECONFIG=" + none}},
 		"none for a node":   {none, "why worker-1", command.ExitUsage, []string{"--kubeconfig"}},
 		"this machine":      {transporttest.Unreachable(t), "why", command.ExitFailure, []string{"127.0.0.1:1", "refused"}},

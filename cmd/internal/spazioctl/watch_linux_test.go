@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
@@ -90,5 +92,22 @@ func TestWatchDrawsInPlace(t *testing.T) {
 	until("\x1b[?25h")
 	if code := <-code; code != 0 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestWatchEndsWithItsTerminal: what cannot be shown any more is not asked for again and again.
+func TestWatchEndsWithItsTerminal(t *testing.T) {
+	program, person := pseudoTerminal(t, 100, 12)
+	args := []string{"top", "--watch=10ms", "--timeout=1m", "--url", answering(t, plugin.Status{})}
+	code := make(chan int, 1)
+	go func() { code <- spazioctl.Main(t.Context(), args, program, io.Discard) }()
+	if _, err := person.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := person.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-code; got != command.ExitFailure {
+		t.Errorf("exit code %d, want %d", got, command.ExitFailure)
 	}
 }

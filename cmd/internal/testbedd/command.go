@@ -34,7 +34,7 @@ func NewCommand() *cobra.Command {
 			klog.SetSlogLogger(config.Logger)
 			ctrllog.SetLogger(logr.FromSlogHandler(config.Logger.Handler()))
 			config.External.SeedPaths = config.External.DefaultNamespace != ""
-			config.External.Default = !c.Flags().Changed("listen")
+			config.External.Default, config.MetricsDefault = !c.Flags().Changed("listen"), !c.Flags().Changed("metrics-listen")
 			if err := config.Validate(); err != nil {
 				return command.Usage(err)
 			}
@@ -57,6 +57,9 @@ func NewCommand() *cobra.Command {
 	flags.BoolVar(&config.External.UI, "ui", false, "serve pages for people at /ui/ of --listen")
 	flags.StringVar(&config.External.DefaultNamespace, "seed-paths", "", "serve the thesis's paths, too, for the objects of this namespace: /external/testbeds, /scheduler and so on; empty for not")
 	shared.TLSClient(flags, &config.Transport)
+	flags.Lookup("tls-dir").Usage = "directory of tls.crt and tls.key, the interface's own certificate, which is also " +
+		"shown to the scheduler of --signal if there is no --token-file; and of ca.crt, the authorities that the " +
+		"scheduler's certificate must come from; empty for plaintext"
 	flags.StringVar(&config.MetricsListen, "metrics-listen", config.MetricsListen, "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9704; empty for none")
 	command.LogFlags(flags, &log)
 	return command.Serves(c)

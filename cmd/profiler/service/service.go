@@ -85,6 +85,8 @@ type Service struct {
 	server     *server.Server
 	shown      *endpoint.Servers
 	registry   *prometheus.Registry
+	// asksClients: callers must show certificates.
+	asksClients bool
 }
 
 // New opens the listeners, so that a busy port is known at once. The caller must Run
@@ -93,7 +95,7 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	s = &Service{logger: c.Logger}
+	s = &Service{logger: c.Logger, asksClients: c.Callers.Transport.ClientCAFile != ""}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
@@ -191,7 +193,7 @@ func (s *Service) state(w http.ResponseWriter, _ *http.Request) {
 // Run serves until ctx ends, which is no error, or a part fails. All ports are free
 // and all goroutines gone when it returns.
 func (s *Service) Run(ctx context.Context) error {
-	s.logger.Info("profiler is listening", "grpc", s.server.Addr(), "metrics", s.shown.MetricsAddr(), "debug", s.shown.DebugAddr())
+	s.logger.Info("profiler is listening", "grpc", s.server.Addr(), "metrics", s.shown.MetricsAddr(), "debug", s.shown.DebugAddr(), "clientCertificates", s.asksClients)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.controller.Run(ctx) })
 	group.Go(func() error { return s.serve(ctx) })

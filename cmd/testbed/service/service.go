@@ -55,6 +55,9 @@ type Config struct {
 	// MetricsListen is the host:port of /metrics, /healthz and /readyz, always in plaintext; empty serves
 	// none.
 	MetricsListen string
+	// MetricsDefault is set if MetricsListen is only the default: another service of this machine may
+	// have it already.
+	MetricsDefault bool
 	// Logger gets starts, ends and failures; nil logs nothing.
 	Logger *slog.Logger
 }
@@ -151,7 +154,7 @@ func (s *Service) open(ctx, following context.Context, c Config) (err error) {
 	}()
 	s.shown, err = endpoint.NewServers(ctx, endpoint.ServersConfig{
 		Shown:   endpoint.Config{Gatherer: prometheus.Gatherers{s.registry, runtimemetrics.Registry}, Ready: s.Ready},
-		Metrics: c.MetricsListen, Logger: s.logger,
+		Metrics: c.MetricsListen, MetricsDefault: c.MetricsDefault, Logger: s.logger,
 	})
 	return err
 }

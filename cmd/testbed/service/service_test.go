@@ -106,13 +106,17 @@ func TestDefaultAddress(t *testing.T) {
 	if _, err := service.New(t.Context(), c); err == nil || !strings.Contains(err.Error(), "serve the interface") {
 		t.Errorf("configured: got error %v", err)
 	}
-	c.External.Default = true
+	c.External.Default, c.MetricsListen = true, busy.Addr().String()
+	if _, err := service.New(t.Context(), c); err == nil || !strings.Contains(err.Error(), "serve the metrics") {
+		t.Errorf("configured metrics: got error %v", err)
+	}
+	c.MetricsDefault = true
 	s, err := service.New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.ExternalAddr() != nil {
-		t.Errorf("got address %v", s.ExternalAddr())
+	if s.ExternalAddr() != nil || s.MetricsAddr() != nil {
+		t.Errorf("got addresses %v and %v", s.ExternalAddr(), s.MetricsAddr())
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

@@ -28,7 +28,9 @@ func ExampleScreen() {
 	s := text.NewScreen(os.Stdout)
 	defer s.Release()
 	for done := range 3 {
-		s.Draw(func(int, int) []string { return []string{"working"} })
+		if err := s.Draw(func(int, int) []string { return []string{"working"} }); err != nil {
+			fmt.Println(err)
+		}
 		s.Printf("%d of 3 done", done+1)
 	}
 	// Output:

@@ -53,11 +53,12 @@ const (
 )
 
 // Draw replaces the frame by the lines that render returns for a terminal of that size. What is wider
-// or longer than the terminal is cut, so that the frame can be replaced again. Everything goes out in one write, so that a terminal
-// never shows half of it. Without a terminal render is not called.
-func (s *Screen) Draw(render func(width, height int) []string) {
+// or longer than the terminal is cut, so that the frame can be replaced again. Everything goes out in
+// one write, so that a terminal never shows half of it. The error is that of the write. Without a
+// terminal render is not called.
+func (s *Screen) Draw(render func(width, height int) []string) error {
 	if !s.Terminal() {
-		return
+		return nil
 	}
 	width, height := s.size()
 	// The cursor rests on the line below the frame.
@@ -77,7 +78,8 @@ func (s *Screen) Draw(render func(width, height int) []string) {
 	}
 	b.WriteString(clearBelow)
 	s.drawn = len(lines)
-	_, _ = io.WriteString(s.out, b.String())
+	_, err := io.WriteString(s.out, b.String())
+	return err
 }
 
 // home moves to the first line of the frame.

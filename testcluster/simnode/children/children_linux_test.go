@@ -246,7 +246,7 @@ func TestStopKillsUnresponsiveChildren(t *testing.T) {
 	<-p.Done()
 }
 
-// No child outlives a killed parent.
+// Nothing outlives a killed parent: neither children nor directory.
 func TestParentKilled(t *testing.T) {
 	temp := t.TempDir()
 	program := exec.Command(os.Args[0])
@@ -265,14 +265,21 @@ func TestParentKilled(t *testing.T) {
 	if _, err := os.Stat(strings.TrimSpace(output)); err != nil {
 		t.Fatalf("its directory: got %v", err)
 	}
-	if n := len(runningIn(t, temp)); n != 4 { // itself and three more
-		t.Fatalf("got %d processes, want four", n)
+	if n := len(runningIn(t, temp)); n != 5 { // itself, the keeper and three more
+		t.Fatalf("got %d processes, want five", n)
 	}
 	if err := program.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = program.Wait() // returns that it was killed
-	for len(runningIn(t, temp)) > 0 {
+	for {
+		entries, err := os.ReadDir(temp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(entries) == 0 && len(runningIn(t, temp)) == 0 {
+			return
+		}
 		time.Sleep(10 * time.Millisecond)
 	}
 }

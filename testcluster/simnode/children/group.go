@@ -16,6 +16,8 @@ import (
 type Group struct {
 	path   string // of this program
 	dir    string
+	keeper *exec.Cmd
+	alive  *os.File // its other end is the keeper's input; every child has it
 	starts chan start
 	ended  chan struct{} // the starter has
 
@@ -53,8 +55,30 @@ func NewGroup() (*Group, error) {
 	if g.dir, err = os.MkdirTemp("", "spazio-"); err != nil {
 		return nil, fmt.Errorf("children: %w", err)
 	}
+	if err := g.startKeeper(); err != nil {
+		return nil, errors.Join(fmt.Errorf("children: start the keeper: %w", err), os.RemoveAll(g.dir))
+	}
 	go g.startAll()
 	return g, nil
+}
+
+func (g *Group) startKeeper() error {
+	in, alive, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	g.keeper = exec.Command(g.path)
+	g.keeper.Args = []string{childName, keeperRole, g.dir}
+	g.keeper.Stdin, g.keeper.SysProcAttr = in, apart()
+	err = g.keeper.Start()
+	if closed := in.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return errors.Join(err, alive.Close())
+	}
+	g.alive = alive
+	return nil
 }
 
 // startAll is the one thread that starts children: the kernel ties them to its life, and
@@ -78,8 +102,8 @@ func (g *Group) startAll() {
 	}
 }
 
-// Dir is the directory of the group, which every child has as its TMPDIR. Close removes it; it
-// stays if this process ends without that, as after a SIGKILL.
+// Dir is the directory of the group, which every child has as its TMPDIR. It is gone when
+// the group is.
 func (g *Group) Dir() string { return g.dir }
 
 // Spec says what a child does.
@@ -106,6 +130,7 @@ func (g *Group) Start(s Spec) (*Process, error) {
 	cmd := exec.Command(g.path)
 	cmd.Args = slices.Concat([]string{childName, s.Role}, s.Args)
 	cmd.Env = append(os.Environ(), "TMPDIR="+g.dir)
+	cmd.ExtraFiles = []*os.File{g.alive}
 	cmd.SysProcAttr = bound()
 	out, err := g.begin(p, cmd, s.CPUs)
 	if err != nil {
@@ -171,23 +196,7 @@ func (g *Group) Close() error {
 		g.followers.Wait()
 		close(g.starts)
 		<-g.ended
-		g.closeErr = os.RemoveAll(g.dir)
+		g.closeErr = errors.Join(g.alive.Close(), g.keeper.Wait())
 	})
 	return g.closeErr
 }
-
-// Errors of this package; match them with errors.Is.
-var (
-	// errInvalid is in every field.Error.
-	errInvalid = errors.New("invalid configuration or input")
-	// errNoInit is returned for a group whose children would run the whole program
-	// once more.
-	errNoInit = errors.New("children: the program's main function does not begin with children.Init")
-	// errClosed is returned by a group that has been closed.
-	errClosed = errors.New("children: the group is closed")
-	// ErrEnded is wrapped where a child ended before it wrote the awaited line.
-	ErrEnded = errors.New("children: ended")
-	// errUnsupported is returned where the system can't keep children from outliving
-	// their parent, or on CPUs.
-	errUnsupported = errors.New("children: not supported on this system")
-)

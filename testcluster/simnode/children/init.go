@@ -30,6 +30,10 @@ func Init(roles map[string]Role) {
 		return
 	}
 	name := os.Args[1]
+	if name == keeperRole {
+		keep(os.Args[2], os.Stdin)
+		os.Exit(0)
+	}
 	role, ok := roles[name]
 	if !ok {
 		fmt.Fprintf(os.Stderr, "no role %q\n", name)
@@ -55,4 +59,14 @@ func Init(roles map[string]Role) {
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// keeperRole is the one role that every program has.
+const keeperRole = "keeper"
+
+// keep removes the directory once all holders of the other end of the pipe have ended.
+func keep(dir string, pipe io.Reader) {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	_, _ = io.Copy(io.Discard, pipe)
+	_ = os.RemoveAll(dir)
 }

@@ -18,6 +18,9 @@ func bound() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
+// apart returns the attributes of a child that outlives its parent.
+func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
 // CPUs returns the CPUs that this thread may run on.
 func CPUs() ([]int, error) {
 	var set unix.CPUSet

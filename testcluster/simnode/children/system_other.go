@@ -11,6 +11,8 @@ const supported = false
 
 func bound() *syscall.SysProcAttr { return nil }
 
+func apart() *syscall.SysProcAttr { return nil }
+
 func pin([]int) error { return errUnsupported }
 
 // CPUs returns the CPUs that this thread may run on.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -40,14 +41,21 @@ func TestTheContinuousProfilerCorrects(t *testing.T) {
 	p := startProfiler(t, grant(t, client, "continuous", controller.Rights()),
 		"--prometheus", callingService(t, "tuned-web", "tuned-cart"), "--continuous", "on", "--continuous-every", "1s")
 	a := startAgent(t, publish.UsagesConfig{Node: "node-a", Targets: []string{p.address}})
-	for _, name := range []string{"tuned-web", "tuned-cart"} {
-		a.read(podOf(t, client, name, "node-a", 1), .5, 100<<20)
-	}
+	a.read(podOf(t, client, "tuned-web", "node-a", 1), .5, 100<<20)
+	a.readLimited(podOf(t, client, "tuned-cart", "node-a", 1), .5, 100<<20, 100, 50)
 	whatever := func(profile.Demand) bool { return true }
+	target := func(status v1alpha1.WorkloadProfileStatus) float64 {
+		return status.Recommendation.ContainerRecommendations[0].Target.CPU.AsApproximateFloat64()
+	}
 	cluster.Eventually(t, "factors", func() (bool, any) {
-		cart := published(t, "tuned-cart", whatever).Status
+		web, cart := published(t, "tuned-web", whatever).Status, published(t, "tuned-cart", whatever).Status
 		f := cart.Factors
-		return f != nil && f.Applied && f.CPU == "1" && f.Memory == "1", f
+		if f == nil || web.Recommendation == nil || cart.Recommendation == nil {
+			return false, f
+		}
+		// Both take the same, and only one is held up.
+		cpu, err := strconv.ParseFloat(string(f.CPU), 64)
+		return err == nil && f.Applied && cpu > 1.2 && f.Memory == "1" && target(cart) > 1.2*target(web), []any{f, target(cart), target(web)}
 	})
 	cluster.Eventually(t, "connections", func() (bool, any) {
 		web := published(t, "tuned-web", whatever).Status

@@ -165,9 +165,15 @@ func startAgent(t *testing.T, c publish.UsagesConfig) *nodeAgent {
 
 // read takes the first reading of a pod, ten seconds old.
 func (a *nodeAgent) read(pod *corev1.Pod, cores float64, memory uint64) {
+	a.readLimited(pod, cores, memory, 0, 0)
+}
+
+// readLimited does the same for a pod whose CPU limit held it up in some of its periods.
+func (a *nodeAgent) readLimited(pod *corev1.Pod, cores float64, memory, periods, throttled uint64) {
 	const age = 10 * time.Second
 	a.usages.Take(time.Now(), []agent.PodReading{{
 		Pod: reserve.KeyOf(string(pod.UID)), Age: age, CPU: time.Duration(cores * float64(age)), Pressure: true, Memory: memory, MemoryPeak: memory,
+		Periods: periods, ThrottledPeriods: throttled,
 	}})
 }
 

@@ -2,6 +2,7 @@ package relief
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -14,14 +15,18 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/descheduler/service"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/relief"
 )
 
 const (
-	evicted     = `msg="Evicted pod" node=`
-	wouldEvict  = `msg="Would evict pod"`
-	notRelieved = `msg="Overcommitted node not relieved"`
-	notEvicted  = `msg="Pod not evicted"`
+	evicted     = `"msg":"Evicted pod","node":`
+	wouldEvict  = `"msg":"Would evict pod"`
+	notRelieved = `"msg":"Overcommitted node not relieved"`
+	notEvicted  = `"msg":"Pod not evicted"`
 )
+
+// has returns how a line of the log has a value.
+func has(key, value string) string { return fmt.Sprintf("%q:%q", key, value) }
 
 // settle is how long a test looks whether something happens that should not: several times what it
 // takes where it should.
@@ -125,7 +130,7 @@ func TestDryRun(t *testing.T) {
 	before := r.pods(t, t.Context())
 	r.deschedule(t, r.kubeconfig, sustained, true)
 	r.heat(t, r.nodes[0], 1)
-	r.waitLog(t, 0, wouldEvict, "node="+r.nodes[0].Name(), "target="+r.nodes[1].Name(), "room=-1")
+	r.waitLog(t, 0, wouldEvict, has("node", r.nodes[0].Name()), has("target", r.nodes[1].Name()), `"room":-1`)
 	time.Sleep(settle)
 	if n := r.logged(wouldEvict); n != 1 {
 		t.Errorf("logged %d times", n)
@@ -144,7 +149,7 @@ func TestNowhereToGo(t *testing.T) {
 	r.deschedule(t, r.kubeconfig, sustained, false)
 	r.nodes[1].Set(r.on(t, r.nodes[1]), false)
 	r.heat(t, r.nodes[0], 1)
-	r.waitLog(t, 0, notRelieved, "no target")
+	r.waitLog(t, 0, notRelieved, has("reason", relief.NoSet.String()), "no target")
 	time.Sleep(settle)
 	if r.logged(evicted) > 0 {
 		t.Error("a pod was evicted that had nowhere to go")
@@ -204,7 +209,7 @@ func TestRestart(t *testing.T) {
 	stop()
 	r.heat(t, r.nodes[1], 1)
 	r.deschedule(t, r.kubeconfig, 4*sustained, false)
-	r.waitLog(t, 0, notRelieved, "node="+r.nodes[1].Name(), "no target")
+	r.waitLog(t, 0, notRelieved, has("node", r.nodes[1].Name()), "no target")
 	time.Sleep(settle)
 	if n := r.logged(evicted); n != 1 {
 		t.Errorf("%d pods were evicted for one place", n)

@@ -3,7 +3,6 @@ package relief
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/descheduler/service"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish/publishtest"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -45,7 +45,11 @@ func newRig(t *testing.T, nodes, places int) *rig {
 	t.Helper()
 	r := &rig{address: transporttest.Address(t), log: &transporttest.Output{}}
 	r.client, r.kubeconfig = cluster.Connect(t)
-	klog.SetSlogLogger(slog.New(slog.NewTextHandler(r.log, nil))) // the control plane has set another
+	logger, err := command.Log{}.Logger(r.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	klog.SetSlogLogger(logger) // the control plane has set another
 	t.Cleanup(func() {
 		klog.ClearLogger()
 		if t.Failed() {
