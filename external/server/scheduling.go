@@ -129,14 +129,8 @@ func (s *Server) setExternal(c *call) error {
 	if err != nil {
 		return err
 	}
-	job, err := s.replaceExternal(c, c.name, version, normal)
+	job, err := s.config.Store.SetExternal(c.r.Context(), c.caller, c.namespace, c.name, version, normal)
 	return c.answerObject(http.StatusOK, job, err)
-}
-
-// replaceExternal writes what outside programs keep in a job.
-func (s *Server) replaceExternal(c *call, job, version string, data json.RawMessage) (wire.Job, error) {
-	return s.config.Store.UpdateExternal(c.r.Context(), c.caller, c.namespace, job, version,
-		func(json.RawMessage) (json.RawMessage, error) { return data, nil })
 }
 
 // patchExternal merges a patch into it (RFC 7386).

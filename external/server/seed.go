@@ -115,7 +115,7 @@ func (s *Server) seedPutJob(c *call) error {
 	if err != nil {
 		return err
 	}
-	job, err := s.replaceExternal(c, body.Name, "", data)
+	job, err := s.config.Store.SetExternal(c.r.Context(), c.caller, c.namespace, body.Name, "", data)
 	return s.seedAnswer(c, job, err)
 }
 

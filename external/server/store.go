@@ -103,8 +103,10 @@ type Store interface {
 	// Plan returns what a scheduling would lead to if it were created now.
 	Plan(ctx context.Context, caller Caller, namespace, name string, spec wire.SchedulingSpec) (wire.Plan, error)
 
-	// UpdateExternal writes what edit makes of what outside programs keep in a job, a JSON object,
-	// again if somebody else wrote meanwhile; only at the version, if that is not empty: else 412.
+	// SetExternal writes what outside programs keep in a job, a JSON object, only at the
+	// version, if that is not empty: else 412. UpdateExternal writes what edit makes of
+	// what is there, again if somebody else wrote meanwhile.
+	SetExternal(ctx context.Context, caller Caller, namespace, name string, version string, data json.RawMessage) (wire.Job, error)
 	UpdateExternal(ctx context.Context, caller Caller, namespace, name string, version string, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error)
 
 	// Follow calls changed for every object there is, as Added, and then for each change, one

@@ -2,11 +2,10 @@ package backend
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,26 +16,20 @@ import (
 )
 
 // gather is how long what has changed in a Testbed's slots waits for more of its kind:
-// pods come and go by the hundred, and 5,000 slots take some milliseconds.
-const gather = 50 * time.Millisecond
+// pods come and go by the hundred, and of 5,000 slots a list takes a millisecond.
+const gather = 25 * time.Millisecond
 
 // Follow implements server.Store.
 func (s *Store) Follow(ctx context.Context, send func(server.Change), synced func()) error {
-	f := &follower{store: s, send: send, dirty: map[types.UID]time.Time{}, sent: map[types.UID]wire.TestbedSlots{}}
-	for _, object := range followed {
-		informer, err := s.Cache.GetInformer(ctx, object)
-		if err != nil {
-			return err
-		}
-		registration, err := informer.AddEventHandler(f.handler())
-		if err != nil {
-			return err
-		}
-		defer func() { _ = informer.RemoveEventHandler(registration) }() // it is there
-		f.all = append(f.all, registration)
+	f := &follower{
+		store: s, send: send, wake: make(chan struct{}, 1), dirty: map[types.UID]time.Time{}, sent: map[types.UID]wire.TestbedSlots{},
 	}
-	f.run(ctx, synced)
-	return nil
+	stop, err := f.listen(ctx)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	return f.run(ctx, synced)
 }
 
 // follower is a Follow under way.
@@ -44,6 +37,7 @@ type follower struct {
 	store *Store
 	send  func(server.Change)
 	all   []toolscache.ResourceEventHandlerRegistration // with the cache
+	wake  chan struct{}
 
 	mu    sync.Mutex
 	queue []server.Change
@@ -51,6 +45,29 @@ type follower struct {
 	dirty map[types.UID]time.Time
 
 	sent map[types.UID]wire.TestbedSlots // the slots that were sent last; only run uses it
+}
+
+// listen registers for all changes, until stop.
+func (f *follower) listen(ctx context.Context) (stop func(), err error) {
+	stops := []func(){f.store.beds.follow(f.slotsChanged)}
+	stop = func() {
+		for _, end := range stops {
+			end()
+		}
+	}
+	for _, object := range []client.Object{&v1alpha1.Testbed{}, &v1alpha1.BatchJob{}, &v1alpha1.Scheduling{}} {
+		informer, err := f.store.Cache.GetInformer(ctx, object)
+		if err != nil {
+			return stop, err
+		}
+		registration, err := informer.AddEventHandler(f.handler())
+		if err != nil {
+			return stop, err
+		}
+		stops = append(stops, func() { _ = informer.RemoveEventHandler(registration) }) // it is there
+		f.all = append(f.all, registration)
+	}
+	return stop, nil
 }
 
 func (f *follower) handler() toolscache.ResourceEventHandler {
@@ -72,100 +89,142 @@ func (f *follower) handler() toolscache.ResourceEventHandler {
 	}
 }
 
-// push notes a change of an object, and whose slots it may have changed.
 func (f *follower) push(op string, o any) {
 	if missed, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 		o = missed.Obj
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	add := func(object wire.Resource) { f.queue = append(f.queue, server.Change{Type: op, Object: object}) }
-	var bed types.UID
+	c := server.Change{Type: op}
 	switch o := o.(type) {
 	case *v1alpha1.Testbed:
-		add(testbedOf(o))
-		bed = o.UID
+		c.Object = testbedOf(o)
 	case *v1alpha1.BatchJob:
-		add(jobOf(o))
+		c.Object = jobOf(o)
 	case *v1alpha1.Scheduling:
-		add(schedulingOf(o))
-	case *corev1.Pod:
-		bed = types.UID(o.Labels[v1alpha1.LabelTestbedUID])
+		c.Object = schedulingOf(o)
+	default:
+		return
 	}
-	if _, known := f.dirty[bed]; bed != "" && !known {
-		f.dirty[bed] = f.store.Now()
+	f.mu.Lock()
+	f.queue = append(f.queue, c)
+	f.mu.Unlock()
+	f.wakeUp()
+}
+
+func (f *follower) wakeUp() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
 	}
+}
+
+// slotsChanged is called with the beds' lock held.
+func (f *follower) slotsChanged(uid types.UID) {
+	f.mu.Lock()
+	if _, known := f.dirty[uid]; !known {
+		f.dirty[uid] = f.store.Now()
+	}
+	f.mu.Unlock()
+	f.wakeUp()
 }
 
 // ready reports whether all there was when the Follow began has been read.
 func (f *follower) ready() bool {
-	return !slices.ContainsFunc(f.all, func(r toolscache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() }) &&
-		f.store.Synced() == nil
+	for _, r := range f.all {
+		if !r.HasSynced() {
+			return false
+		}
+	}
+	return f.store.Synced() == nil
 }
 
-// run sends what has changed until ctx ends: objects at once, slots when they are due.
-func (f *follower) run(ctx context.Context, synced func()) {
-	ticker := time.NewTicker(look)
-	defer ticker.Stop()
+// unready is how often to look whether all has been read.
+const unready = 5 * time.Millisecond
+
+func (f *follower) run(ctx context.Context, synced func()) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for live := false; ; {
 		select {
 		case <-ctx.Done():
-			return
-		case <-ticker.C:
+			return nil
+		case <-f.wake:
+		case <-timer.C:
 		}
-		ready := live || f.ready() // before the queue is taken, which has all then
-		now := f.store.Now()
-		changes, beds := f.take(func(since time.Time) bool { return ready && (!live || now.Sub(since) >= gather) })
-		for _, c := range changes {
-			f.send(c)
+		if live {
+			timer.Reset(f.round(f.store.Now()))
+			continue
 		}
-		for _, uid := range beds {
-			f.sendSlots(ctx, uid)
-		}
-		if ready && !live {
+		live = f.ready() // before the queue is taken, which has all then
+		f.drain()
+		timer.Reset(unready)
+		if live {
+			f.slots(func(time.Time) bool { return true })
 			synced()
 		}
-		live = ready
 	}
 }
 
-// take returns the changes of objects, and the Testbeds that have been dirty since a time that is due.
-func (f *follower) take(due func(since time.Time) bool) (changes []server.Change, beds []types.UID) {
+// round sends what is due, and returns the time until something else is.
+func (f *follower) round(now time.Time) time.Duration {
+	f.drain()
+	f.slots(func(since time.Time) bool { return now.Sub(since) >= gather })
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	changes, f.queue = f.queue, nil
+	wait := time.Hour
+	for _, since := range f.dirty {
+		wait = min(wait, max(since.Add(gather).Sub(now), time.Millisecond))
+	}
+	return wait
+}
+
+// drain sends the objects' changes.
+func (f *follower) drain() {
+	f.mu.Lock()
+	queue := f.queue
+	f.queue = nil
+	f.mu.Unlock()
+	for _, c := range queue {
+		f.send(c)
+	}
+}
+
+// slots sends the slots of the Testbeds that have been dirty since a time that is due.
+func (f *follower) slots(due func(since time.Time) bool) {
+	f.mu.Lock()
+	var now []types.UID
 	for uid, since := range f.dirty {
 		if due(since) {
-			beds = append(beds, uid)
+			now = append(now, uid)
 			delete(f.dirty, uid)
 		}
 	}
-	return changes, beds
+	f.mu.Unlock()
+	for _, uid := range now {
+		f.slotsOf(uid)
+	}
 }
 
-// sendSlots sends the slots of a Testbed if they differ from what was sent last.
-func (f *follower) sendSlots(ctx context.Context, uid types.UID) {
+func (f *follower) slotsOf(uid types.UID) {
 	before, known := f.sent[uid]
-	tb, err := f.store.testbedByUID(ctx, uid)
-	if err == nil && tb == nil {
-		if known {
-			delete(f.sent, uid)
-			f.send(server.Change{Type: wire.Deleted, Object: before})
-		}
-		return
-	}
-	var now wire.TestbedSlots
-	if err == nil {
-		now, err = f.store.slotsOf(ctx, tb)
-	}
+	slots, err := f.store.beds.shown(uid)
 	switch {
-	case err != nil:
+	case err == nil && known && sameSlots(before.Slots, slots.Slots):
+	case err == nil && known:
+		f.sent[uid] = slots
+		f.send(server.Change{Type: wire.Modified, Object: slots})
+	case err == nil:
+		f.sent[uid] = slots
+		f.send(server.Change{Type: wire.Added, Object: slots})
+	case !errors.Is(err, errGone):
 		f.store.Logger.Error("slots can't be shown", "testbed", uid, "error", err)
-		return
-	case !known:
-		f.send(server.Change{Type: wire.Added, Object: now})
-	case !slices.EqualFunc(before.Slots, now.Slots, wire.Slot.Equal):
-		f.send(server.Change{Type: wire.Modified, Object: now})
+	case known:
+		delete(f.sent, uid)
+		f.send(server.Change{Type: wire.Deleted, Object: before})
 	}
-	f.sent[uid] = now
+}
+
+// sameSlots reports whether the slots are those that were sent: a Bed makes others only when
+// something has changed.
+func sameSlots(a, b []wire.Slot) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

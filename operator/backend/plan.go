@@ -22,11 +22,8 @@ func (s *Store) plan(ctx context.Context, caller server.Caller, namespace, name 
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: storedSpec(namespace, spec),
 		},
 		Cached: s.Cache, Live: s.Live, Namespaces: s.Namespaces, Now: s.Now(), Client: s.Client, Mapper: s.Client.RESTMapper(),
-		Slots: func(tb *v1alpha1.Testbed) (*slot.Order, []slot.ID, error) {
-			bed, _, err := s.bed(ctx, tb)
-			return bed.Order, bed.Free, err
-		},
-		Sees: func(o client.Object) (bool, error) { return s.sees(ctx, caller, o) },
+		Slots: func(tb *v1alpha1.Testbed) (*slot.Order, []slot.ID, error) { return s.beds.free(tb.UID) },
+		Sees:  func(o client.Object) (bool, error) { return s.sees(ctx, caller, o) },
 	}
 	found, err := controller.Foresee(ctx, question)
 	if err != nil {

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -9,8 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/operator/view"
 )
 
 // Config of a Store. Cache, Client, Live and Authorizer are needed.
@@ -41,14 +39,12 @@ type Config struct {
 // Store is a server.Store of a manager's cache. Its methods are safe for concurrent use.
 type Store struct {
 	Config
+	beds *beds
 	// read are the informers of all that is read.
 	read []toolscache.ResourceEventHandlerRegistration
 }
 
 var _ server.Store = (*Store)(nil)
-
-// followed are the objects that a Store reads.
-var followed = []client.Object{&v1alpha1.Testbed{}, &corev1.Pod{}, &v1alpha1.BatchJob{}, &v1alpha1.Scheduling{}}
 
 // NewStore makes a Store, which asks the cache for informers of Testbeds, pods, BatchJobs
 // and Schedulings; the cache may be started afterwards, and Synced returns nil once it has
@@ -60,13 +56,21 @@ func NewStore(ctx context.Context, c Config) (*Store, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	s := &Store{Config: c}
-	for _, object := range followed {
-		informer, err := c.Cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	s := &Store{Config: c, beds: newBeds(c.Logger)}
+	for _, of := range []struct {
+		kind    client.Object
+		handler toolscache.ResourceEventHandler
+	}{
+		{&v1alpha1.Testbed{}, handler(s.beds.testbedChanged)},
+		{&corev1.Pod{}, handler(s.beds.podChanged)},
+		{&v1alpha1.BatchJob{}, toolscache.ResourceEventHandlerFuncs{}}, // only to know when they are read
+		{&v1alpha1.Scheduling{}, toolscache.ResourceEventHandlerFuncs{}},
+	} {
+		informer, err := c.Cache.GetInformer(ctx, of.kind, cache.BlockUntilSynced(false))
 		if err != nil {
 			return nil, err
 		}
-		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{}) // only to know when they are read
+		registration, err := informer.AddEventHandler(of.handler)
 		if err != nil {
 			return nil, err
 		}
@@ -148,50 +152,15 @@ func (s *Store) Scheduling(ctx context.Context, namespace, name string) (wire.Sc
 }
 
 // Slots implements server.Store.
-func (s *Store) Slots(ctx context.Context, namespace, name string) (wire.TestbedSlots, error) {
-	tb := &v1alpha1.Testbed{}
-	if _, err := read(ctx, s, "testbed", namespace, name, tb, testbedOf); err != nil {
+func (s *Store) Slots(_ context.Context, namespace, name string) (wire.TestbedSlots, error) {
+	if err := s.Synced(); err != nil {
 		return wire.TestbedSlots{}, err
 	}
-	return s.slotsOf(ctx, tb)
-}
-
-// testbedByUID returns the Testbed of a UID, nil if there is none.
-func (s *Store) testbedByUID(ctx context.Context, uid types.UID) (*v1alpha1.Testbed, error) {
-	var list v1alpha1.TestbedList
-	if err := s.list(ctx, metav1.NamespaceAll, &list); err != nil {
-		return nil, err
+	slots, err := s.beds.named(client.ObjectKey{Namespace: namespace, Name: name})
+	if errors.Is(err, errGone) {
+		return wire.TestbedSlots{}, noSuch("testbed", namespace, name)
 	}
-	for i := range list.Items {
-		if list.Items[i].UID == uid {
-			return &list.Items[i], nil
-		}
-	}
-	return nil, nil
-}
-
-// bed returns what is in the slots of a Testbed, and the pods that are in them.
-func (s *Store) bed(ctx context.Context, tb *v1alpha1.Testbed) (view.Bed, []corev1.Pod, error) {
-	var pods corev1.PodList
-	inSlots := client.MatchingLabels{v1alpha1.LabelTestbedUID: string(tb.UID)}
-	if err := s.Cache.List(ctx, &pods, inSlots, client.UnsafeDisableDeepCopy); err != nil {
-		return view.Bed{}, nil, err
-	}
-	bed, err := view.NewBed(tb, pods.Items)
-	return bed, pods.Items, err
-}
-
-// slotsOf returns the slots of a Testbed, at the newest version of what they are by: its own and
-// that of each pod that is in them.
-func (s *Store) slotsOf(ctx context.Context, tb *v1alpha1.Testbed) (wire.TestbedSlots, error) {
-	bed, pods, err := s.bed(ctx, tb)
-	meta := metaOf(tb)
-	for i := range pods {
-		if order, err := wire.CompareVersions(pods[i].ResourceVersion, meta.ResourceVersion); err == nil && order > 0 {
-			meta.ResourceVersion = pods[i].ResourceVersion
-		}
-	}
-	return wire.TestbedSlots{Meta: meta, Slots: bed.Slots}, err
+	return slots, err
 }
 
 // read reads one object of the cache.

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -54,7 +53,7 @@ func (c *informers) Get(_ context.Context, name client.ObjectKey, into client.Ob
 	return nil
 }
 
-// List implements client.Reader, of a namespace or of all, by labels.
+// List implements client.Reader, of a namespace or of all.
 func (c *informers) List(_ context.Context, into client.ObjectList, options ...client.ListOption) error {
 	var o client.ListOptions
 	o.ApplyOptions(options)
@@ -66,16 +65,10 @@ func (c *informers) List(_ context.Context, into client.ObjectList, options ...c
 		kind = &v1alpha1.BatchJob{}
 	case *v1alpha1.SchedulingList:
 		kind = &v1alpha1.Scheduling{}
-	case *corev1.PodList:
-		kind = &corev1.Pod{}
-	}
-	if o.LabelSelector == nil {
-		o.LabelSelector = labels.Everything()
 	}
 	var found []runtime.Object
 	for _, one := range c.of[reflect.TypeOf(kind)].GetStore().List() {
-		object := one.(client.Object)
-		if (o.Namespace == "" || object.GetNamespace() == o.Namespace) && o.LabelSelector.Matches(labels.Set(object.GetLabels())) {
+		if object := one.(client.Object); o.Namespace == "" || object.GetNamespace() == o.Namespace {
 			found = append(found, object)
 		}
 	}

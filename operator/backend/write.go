@@ -87,13 +87,31 @@ func (s *Store) DeleteScheduling(ctx context.Context, _ server.Caller, namespace
 	return nil
 }
 
+// SetExternal implements server.Store.
+func (s *Store) SetExternal(ctx context.Context, _ server.Caller, namespace, name string, version string, data json.RawMessage) (wire.Job, error) {
+	job, err := s.setExternal(ctx, namespace, name, version, data)
+	if err != nil {
+		return wire.Job{}, problemOf(err, "job", namespace, name, version != "")
+	}
+	return jobOf(job), nil
+}
+
+func (s *Store) setExternal(ctx context.Context, namespace, name string, version string, data json.RawMessage) (*v1alpha1.BatchJob, error) {
+	o := &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if err := s.patch(ctx, o, version, "/spec/externalScheduler", data); err != nil {
+		return nil, err
+	}
+	s.await(ctx, o)
+	return o, nil
+}
+
 // contention is how often an update is tried anew: of a job that starts the status is
 // written several times a second.
 var contention = wait.Backoff{Steps: 12, Duration: 5 * time.Millisecond, Factor: 1.7, Jitter: 0.5, Cap: time.Second}
 
 // UpdateExternal implements server.Store.
 func (s *Store) UpdateExternal(ctx context.Context, _ server.Caller, namespace, name string, version string, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error) {
-	job := &v1alpha1.BatchJob{}
+	var job *v1alpha1.BatchJob
 	err := retry.RetryOnConflict(contention, func() error {
 		now := &v1alpha1.BatchJob{}
 		if err := s.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, now); err != nil {
@@ -106,8 +124,7 @@ func (s *Store) UpdateExternal(ctx context.Context, _ server.Caller, namespace, 
 		if err != nil {
 			return err
 		}
-		job = &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-		err = s.patch(ctx, job, now.ResourceVersion, "/spec/externalScheduler", data)
+		job, err = s.setExternal(ctx, namespace, name, now.ResourceVersion, data)
 		if apierrors.IsConflict(err) && version != "" {
 			return outdated("job")
 		}
@@ -116,7 +133,6 @@ func (s *Store) UpdateExternal(ctx context.Context, _ server.Caller, namespace, 
 	if err != nil {
 		return wire.Job{}, problemOf(err, "job", namespace, name, false)
 	}
-	s.await(ctx, job)
 	return jobOf(job), nil
 }
 
@@ -130,46 +146,4 @@ func (s *Store) Plan(ctx context.Context, caller server.Caller, namespace, name 
 		return wire.Plan{}, server.Refuse(http.StatusNotFound, fmt.Sprintf("spazio-testbed runs no jobs in namespace %s.", namespace))
 	}
 	return s.plan(ctx, caller, namespace, name, &spec)
-}
-
-// catchUp is how long a write waits at most for the cache to have it. A caller who asks before
-// finds what was there before, as at another replica.
-const catchUp = 2 * time.Second
-
-// look is how often to look whether the cache has caught up.
-const look = 5 * time.Millisecond
-
-// until waits, for catchUp at most, until the cache's object, nil if there is none, is as it
-// should be. known reports whether the cache has had the object since the wait began.
-func (s *Store) until(ctx context.Context, o client.Object, holds func(seen client.Object, known bool) bool) {
-	known := false
-	_ = wait.PollUntilContextTimeout(ctx, look, catchUp, true, func(ctx context.Context) (bool, error) {
-		seen := o.DeepCopyObject().(client.Object)
-		err := s.Cache.Get(ctx, client.ObjectKeyFromObject(o), seen, client.UnsafeDisableDeepCopy)
-		switch {
-		case apierrors.IsNotFound(err):
-			return holds(nil, known), nil
-		case err != nil:
-			return false, err
-		}
-		known = true
-		return holds(seen, known), nil
-	})
-}
-
-// await waits until the cache has the object at the version, or is beyond it.
-func (s *Store) await(ctx context.Context, o client.Object) {
-	version := o.GetResourceVersion()
-	s.until(ctx, o, func(seen client.Object, known bool) bool {
-		if seen == nil {
-			return known // it was deleted since
-		}
-		order, err := wire.CompareVersions(seen.GetResourceVersion(), version)
-		return err != nil || order >= 0
-	})
-}
-
-// awaitDeletion waits until the cache knows that the Scheduling goes.
-func (s *Store) awaitDeletion(ctx context.Context, o *v1alpha1.Scheduling) {
-	s.until(ctx, o, func(seen client.Object, _ bool) bool { return seen == nil || seen.GetDeletionTimestamp() != nil })
 }

@@ -206,18 +206,18 @@ func (f *foresight) grant(ctx context.Context, c *candidate, of []foreseenJob) (
 // lacks among them, and what is claimed already.
 func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Order, of []foreseenJob) ([]claim.Scheduling, *claim.Table, error) {
 	r := &testbeds{cached: f.Cached, live: f.Live, options: Options{Namespaces: f.Namespaces}}
-	l := &testbedLook{r: r, tb: c.Testbed}
-	if err := l.observeSchedulings(ctx); err != nil {
+	o := &observation{testbed: c.Testbed, jobs: r.jobs(ctx)}
+	if err := r.observeSchedulings(ctx, o); err != nil {
 		return nil, nil, err
 	}
 	claims, err := parseClaims(c.Testbed.Status.Claims)
 	if err != nil {
 		return nil, nil, err
 	}
-	table := &claim.Table{Claims: claims, ExclusiveFor: l.exclusiveFor()}
-	jobs := f.acquired(c, of, r.jobs(ctx))
+	table := &claim.Table{Claims: claims, ExclusiveFor: o.exclusiveFor()}
+	jobs := f.acquired(c, of, o.jobs)
 	var applicants []claim.Scheduling
-	for _, s := range append(l.candidates, f.scheduling) {
+	for _, s := range append(o.candidates, f.scheduling) {
 		a, wants, err := claimableIn(s, c.Testbed, order, jobs, f.Now)
 		if err == nil && wants { // who asks for what can't be granted is passed over, as by the controller
 			applicants = append(applicants, a)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
 )
 
 // schedulingWorkers are some, as Schedulings that want other jobs need not wait for each
@@ -86,12 +87,16 @@ func (r *schedulings) rivalChanged(ctx context.Context, before, after client.Obj
 	if was != nil && is != nil && sameForRivals(was, is) {
 		return
 	}
-	own := client.ObjectKeyFromObject(first(after, before))
+	own, seen := client.ObjectKeyFromObject(first(after, before)), make(map[testbed.Name]bool)
 	for _, s := range []*v1alpha1.Scheduling{is, was} {
 		if s == nil {
 			continue
 		}
 		for _, job := range jobNames(s) {
+			if seen[job] {
+				continue
+			}
+			seen[job] = true
 			for _, request := range r.by(ctx, schedulingJob, job.String()) {
 				if request.NamespacedName != own {
 					q.Add(request)
@@ -110,20 +115,41 @@ func sameForRivals(was, is *v1alpha1.Scheduling) bool {
 		was.Status.State == is.Status.State && feasible(was) == feasible(is) && isReserving(was) == isReserving(is)
 }
 
-// testbedChanged has the Schedulings of a Testbed looked at; where only its claims have changed,
-// after a while in which others do too.
+// testbedChanged has the Schedulings of a Testbed looked at that its change concerns.
 func (r *schedulings) testbedChanged(ctx context.Context, before, after client.Object, q requestQueue) {
 	was, _ := before.(*v1alpha1.Testbed)
 	is, _ := after.(*v1alpha1.Testbed)
-	wait := time.Duration(0)
-	if was != nil && is != nil && sameForJobs(was, is) {
-		if len(changedClaims(was, is)) == 0 {
-			return
+	if was == nil || is == nil || !sameForJobs(was, is) {
+		for _, request := range r.by(ctx, schedulingTestbed, client.ObjectKeyFromObject(first(after, before)).String()) {
+			q.Add(request)
 		}
-		wait = jobsQuiet
+		return
 	}
-	for _, request := range r.by(ctx, schedulingTestbed, client.ObjectKeyFromObject(first(after, before)).String()) {
-		q.AddAfter(request, wait)
+	changed := changedClaims(was, is)
+	for _, c := range changed {
+		if name, err := testbed.ParseName(c.Scheduling); err == nil {
+			q.AddAfter(reconcile.Request{NamespacedName: keyOf(name)}, jobsQuiet)
+		}
+	}
+	if len(changed) > 0 {
+		r.explain(ctx, is, q)
+	}
+}
+
+// explainAfter is after what time a Scheduling that waits for slots says who has them, when
+// that has changed.
+const explainAfter = time.Second
+
+// explain has those looked at that wait for something.
+func (r *schedulings) explain(ctx context.Context, tb *v1alpha1.Testbed, q requestQueue) {
+	var listed v1alpha1.SchedulingList
+	if err := r.cached.List(ctx, &listed, client.MatchingFields{schedulingTestbed: nameOf(tb).String()}, client.UnsafeDisableDeepCopy); err != nil {
+		r.logger.Error("schedulings can't be listed", "testbed", nameOf(tb).String(), "error", err)
+	}
+	for i := range listed.Items {
+		if s := &listed.Items[i]; s.Status.State == v1alpha1.SchedulingSubmitting && s.Status.Reason != "" {
+			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)}, explainAfter)
+		}
 	}
 }
 

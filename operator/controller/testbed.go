@@ -45,12 +45,17 @@ type testbeds struct {
 	mu sync.Mutex
 	// states are those of the Testbeds that were looked at.
 	states map[types.NamespacedName]*testbedState
+	// allotments are what each Testbed may use, by UID; stale reports whether they are to be
+	// made anew.
+	allotments map[types.UID]allotment
+	stale      bool
 }
 
 func newTestbeds(c, writer client.Client, live client.Reader, o Options, m *metrics) *testbeds {
 	return &testbeds{
 		client: c, cached: c, writer: writer, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
-		claimable: claimableIn, states: map[types.NamespacedName]*testbedState{},
+		claimable: claimableIn, stale: true,
+		states: map[types.NamespacedName]*testbedState{}, allotments: map[types.UID]allotment{},
 	}
 }
 
@@ -69,65 +74,92 @@ func (r *testbeds) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: max(due.Sub(r.now()), time.Millisecond)}, nil
 }
 
-// look observes a Testbed, decides and does what follows. It returns when to look again even if
-// nothing happens; zero is never.
-func (r *testbeds) look(ctx context.Context, name types.NamespacedName) (again time.Time, err error) {
+// look observes a Testbed, has its state make a step, and does what follows. It returns
+// when to look again even if nothing happens; zero is never.
+func (r *testbeds) look(ctx context.Context, name types.NamespacedName) (time.Time, error) {
+	tb, err := r.read(ctx, name, r.state(name))
+	if apierrors.IsNotFound(err) {
+		r.forget(name)
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	s, err := r.adopt(ctx, tb)
+	if err != nil || s == nil {
+		return time.Time{}, err
+	}
+	now := r.now()
+	o, err := r.observe(ctx, tb)
+	if err != nil {
+		return time.Time{}, err
+	}
+	out, err := s.step(o, now)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, refused := range out.refused {
+		r.logger.Warn("a Scheduling asks for what can't be granted", "scheduling", client.ObjectKeyFromObject(refused.scheduling).String(), "error", refused.err)
+	}
+	if err := r.write(ctx, s, o, &out, now); err != nil {
+		return time.Time{}, err
+	}
+	r.act(s, o, &out, now)
+	if tb.DeletionTimestamp != nil {
+		if err := r.finish(ctx, s, o, &out); err != nil {
+			return time.Time{}, err
+		}
+	}
+	r.measure(name, s, o, now)
+	return out.again, nil
+}
+
+// state returns what is kept of the Testbed of the name, nil if it was not looked at.
+func (r *testbeds) state(name types.NamespacedName) *testbedState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.states[name]
+}
+
+// read returns the Testbed from the cache, or as it was last written if the cache has
+// not seen that yet.
+func (r *testbeds) read(ctx context.Context, name types.NamespacedName, s *testbedState) (*v1alpha1.Testbed, error) {
 	tb := &v1alpha1.Testbed{}
 	if err := r.cached.Get(ctx, name, tb); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.forget(name)
-		}
-		return again, err
+		return nil, err
 	}
-	s := r.state(tb)
-	if s.written != nil && versionOf(s.written).isNewerThan(tb) { // the cache has yet to see it
-		tb = s.written.DeepCopy()
+	if s == nil || s.written == nil {
+		return tb, nil
 	}
+	if versionOf(s.written).isNewerThan(tb) {
+		return s.written.DeepCopy(), nil
+	}
+	s.written = nil
+	return tb, nil
+}
+
+// adopt returns the Testbed's state, made anew if this is another Testbed of the name,
+// and sees to its finalizer. The state is nil if there is nothing to do about it.
+func (r *testbeds) adopt(ctx context.Context, tb *v1alpha1.Testbed) (*testbedState, error) {
+	name := client.ObjectKeyFromObject(tb)
 	if !controllerutil.ContainsFinalizer(tb, v1alpha1.FinalizerPlaceholders) {
 		if tb.DeletionTimestamp != nil {
 			r.forget(name)
-			return again, nil
+			return nil, nil
 		}
 		controllerutil.AddFinalizer(tb, v1alpha1.FinalizerPlaceholders)
 		if err := r.client.Update(ctx, tb); err != nil {
-			return again, err
+			return nil, err
 		}
 	}
-	l := &testbedLook{r: r, s: s, tb: tb, now: r.now(), jobs: r.jobs(ctx)}
-	if err := l.observe(ctx); err != nil {
-		return again, err
-	}
-	if err := l.decide(); err != nil {
-		return again, err
-	}
-	if err := l.write(ctx); err != nil {
-		return again, err
-	}
-	l.act()
-	if tb.DeletionTimestamp != nil {
-		if err := l.finish(ctx); err != nil {
-			return again, err
-		}
-	}
-	l.measure(name.String())
-	return l.again, nil
-}
-
-// state returns what is kept of the Testbed, made anew if this is another one of its name.
-func (r *testbeds) state(tb *v1alpha1.Testbed) *testbedState {
-	name := client.ObjectKeyFromObject(tb)
-	r.mu.Lock()
-	s := r.states[name]
-	r.mu.Unlock()
-	if s != nil && s.uid == tb.UID {
-		return s
+	if s := r.state(name); s != nil && s.uid == tb.UID {
+		return s, nil
 	}
 	r.forget(name)
-	s = newTestbedState(tb.UID)
+	s := newTestbedState(tb.UID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.states[name] = s
-	return s
+	return s, nil
 }
 
 // forget drops what is kept of a Testbed that is gone.
@@ -135,56 +167,66 @@ func (r *testbeds) forget(name types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.states, name)
+	r.stale = true
 	r.metrics.slots.DeletePartialMatch(map[string]string{"testbed": name.String()})
 	r.metrics.signalAge.DeleteLabelValues(name.String())
 }
 
 // write writes the status, if it differs and the difference can't wait. One write has
 // all that was granted.
-func (l *testbedLook) write(ctx context.Context) error {
-	m := l.r.metrics
-	due := l.s.due(&l.tb.Status, &l.next, l.now)
-	if due.IsZero() || l.now.Before(due) {
-		l.wake(due)
+func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, out *outcome, now time.Time) error {
+	due := s.due(&o.testbed.Status, &out.status, now)
+	if due.IsZero() || now.Before(due) {
+		out.wake(due)
 		return nil
 	}
-	next := l.tb.DeepCopy()
-	next.Status = l.next
-	if err := m.updateStatus(ctx, l.r.client, "Testbed", next); err != nil {
+	next := o.testbed.DeepCopy()
+	next.Status = out.status
+	if err := r.metrics.updateStatus(ctx, r.client, "Testbed", next); err != nil {
 		if apierrors.IsConflict(err) {
-			m.claims.WithLabelValues("conflict").Inc()
+			r.overtaken(ctx, s, o)
 		}
 		return fmt.Errorf("status of Testbed %s: %w", client.ObjectKeyFromObject(next), err)
 	}
-	l.s.written, l.s.staleSince = next, time.Time{}
-	l.tb = next.DeepCopy()
-	m.claims.WithLabelValues("granted").Add(float64(len(l.granted)))
-	m.claims.WithLabelValues("orphaned").Add(float64(l.released))
-	for i := range l.granted {
-		if since, ok := l.s.asking[l.granted[i].SchedulingUID]; ok {
-			m.claimSeconds.Observe(l.r.now().Sub(since).Seconds())
+	s.written, s.staleSince = next, time.Time{}
+	o.testbed = next.DeepCopy()
+	r.metrics.claims.WithLabelValues("granted").Add(float64(len(out.granted)))
+	r.metrics.claims.WithLabelValues("orphaned").Add(float64(out.released))
+	for i := range out.granted {
+		if since, ok := s.asking[out.granted[i].SchedulingUID]; ok {
+			r.metrics.claimSeconds.Observe(r.now().Sub(since).Seconds())
 		}
 	}
 	return nil
 }
 
+// overtaken reads the Testbed that another has written first: the next look starts from it.
+func (r *testbeds) overtaken(ctx context.Context, s *testbedState, o *observation) {
+	r.metrics.claims.WithLabelValues("conflict").Inc()
+	fresh := &v1alpha1.Testbed{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(o.testbed), fresh); err == nil {
+		s.written = fresh
+	}
+}
+
 // finish removes the Testbed's finalizer once it has no claims and no placeholders.
-func (l *testbedLook) finish(ctx context.Context) error {
-	running, _ := l.s.ops.state()
-	if len(l.tb.Status.Claims) > 0 || running > 0 || slices.ContainsFunc(l.pods, func(p slot.Pod) bool { return p.Role == slot.Placeholder }) {
+func (r *testbeds) finish(ctx context.Context, s *testbedState, o *observation, out *outcome) error {
+	tb := o.testbed
+	running, _ := s.ops.state()
+	if len(tb.Status.Claims) > 0 || running > 0 || slices.ContainsFunc(o.pods, func(p slot.Pod) bool { return p.Role == slot.Placeholder }) {
 		return nil
 	}
-	left, err := l.r.leftovers(ctx, l.tb)
+	left, err := r.leftovers(ctx, tb)
 	if err != nil || left > 0 {
-		l.wake(l.r.now().Add(time.Second))
+		out.wake(r.now().Add(time.Second))
 		return err
 	}
-	controllerutil.RemoveFinalizer(l.tb, v1alpha1.FinalizerPlaceholders)
-	return l.r.client.Update(ctx, l.tb)
+	controllerutil.RemoveFinalizer(tb, v1alpha1.FinalizerPlaceholders)
+	return r.client.Update(ctx, tb)
 }
 
 // leftovers deletes the placeholders that no watch has shown, and returns how many there were.
-func (r *testbeds) leftovers(ctx context.Context, tb *v1alpha1.Testbed) (left int, err error) {
+func (r *testbeds) leftovers(ctx context.Context, tb *v1alpha1.Testbed) (int, error) {
 	pods := &metav1.PartialObjectMetadataList{}
 	pods.SetGroupVersionKind(podListKind)
 	if err := r.live.List(ctx, pods, client.InNamespace(tb.Namespace), client.MatchingLabels{
@@ -192,6 +234,7 @@ func (r *testbeds) leftovers(ctx context.Context, tb *v1alpha1.Testbed) (left in
 	}); err != nil {
 		return 0, err
 	}
+	left := 0
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		if !isPlaceholder(p) {
@@ -206,17 +249,17 @@ func (r *testbeds) leftovers(ctx context.Context, tb *v1alpha1.Testbed) (left in
 }
 
 // measure sets the Testbed's metrics.
-func (l *testbedLook) measure(name string) {
-	for state, n := range l.s.table.Counts() {
-		l.r.metrics.slots.WithLabelValues(name, slot.State(state).String()).Set(float64(n))
+func (r *testbeds) measure(name types.NamespacedName, s *testbedState, o *observation, now time.Time) {
+	for state, n := range s.table.Counts() {
+		r.metrics.slots.WithLabelValues(name.String(), slot.State(state).String()).Set(float64(n))
 	}
-	if !l.tb.Spec.Automatic() {
-		l.r.metrics.signalAge.DeleteLabelValues(name)
+	if !o.testbed.Spec.Automatic() {
+		r.metrics.signalAge.DeleteLabelValues(name.String())
 		return
 	}
 	var age time.Duration
-	for _, n := range l.s.autos {
-		age = max(age, l.now.Sub(n.freshAt))
+	for _, n := range s.autos {
+		age = max(age, now.Sub(n.freshAt))
 	}
-	l.r.metrics.signalAge.WithLabelValues(name).Set(age.Seconds())
+	r.metrics.signalAge.WithLabelValues(name.String()).Set(age.Seconds())
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,23 +19,30 @@ import (
 
 var podListKind = corev1.SchemeGroupVersion.WithKind("PodList")
 
+// backlogPeriod is how often the backlog is logged.
+const backlogPeriod = 5 * time.Second
+
+func sameAllotment(a, b allotment) bool {
+	return maps.Equal(a.nodes, b.nodes) && maps.Equal(a.lost, b.lost)
+}
+
 // act has placeholders created and deleted. It does not wait for the API server's answers.
-func (l *testbedLook) act() {
-	r, ops, tb, name := l.r, &l.s.ops, l.tb, client.ObjectKeyFromObject(l.tb)
-	actions, due := l.s.table.Diff(l.now)
-	l.wake(due)
-	if tb.DeletionTimestamp != nil {
+func (r *testbeds) act(s *testbedState, o *observation, out *outcome, now time.Time) {
+	actions, due := s.table.Diff(now)
+	out.wake(due)
+	if o.testbed.DeletionTimestamp != nil {
 		// Of what goes, nothing is made anew.
 		actions = slices.DeleteFunc(actions, func(a slot.Action) bool { return a.Op == slot.CreatePlaceholder })
 	}
-	start, due := ops.take(actions, l.now)
-	l.wake(due)
-	for _, a := range start {
-		size := l.s.sizes[a.Size]
+	start, due := s.ops.take(actions, now)
+	out.wake(due)
+	for i := range start {
+		a, size := start[i], s.sizes[start[i].Size]
+		tb, name := o.testbed, client.ObjectKeyFromObject(o.testbed)
 		r.work(func() {
 			err := r.carryOut(r.background, tb, &a, &size)
 			r.count(&a, err)
-			switch more := ops.done(&a, err, r.now()); {
+			switch more := s.ops.done(&a, err, r.now()); {
 			case err != nil:
 				r.logger.Warn("a slot's pod is not changed", "what", string(a.Op), "why", a.Reason,
 					"testbed", name.String(), "slot", a.Slot.String(), "error", err)
@@ -43,6 +51,17 @@ func (l *testbedLook) act() {
 				r.wake(name, soon)
 			}
 		})
+	}
+	if len(actions) > 0 && now.Sub(s.logged) >= backlogPeriod {
+		if !s.logged.IsZero() {
+			c := s.table.Counts()
+			r.logger.Info("slots are being prepared", "testbed", client.ObjectKeyFromObject(o.testbed).String(),
+				"slots", c.Slots(), "pending", c[slot.Pending], "todo", len(actions))
+		}
+		s.logged = now
+	}
+	if len(actions) == 0 {
+		s.logged = time.Time{}
 	}
 }
 
@@ -91,10 +110,11 @@ const (
 	// maxProbes of them are made at a time while the API server refuses: it refuses most for
 	// one reason, a quota for example.
 	maxProbes = 4
-	// repeatAfter is after what time an action is carried out again that has failed, or whose
-	// effect no watch has shown: far longer than one lags.
-	repeatAfter = 10 * time.Second
-	// firstRetry and lastRetry bound the time until something is tried while all fails.
+	// unseen is after what time an action is carried out again whose effect no watch has
+	// shown: far longer than one lags.
+	unseen = 10 * time.Second
+	// firstRetry and lastRetry bound the time until what failed is tried again, and until
+	// others are while all fails.
 	firstRetry, lastRetry = time.Second, 30 * time.Second
 )
 
@@ -107,10 +127,12 @@ type opKey struct {
 
 func opKeyOf(a *slot.Action) opKey { return opKey{a.Op, a.Slot, a.UID, a.Size} }
 
-// op is an action that runs, or may be carried out again from a time on.
+// op is what came of an action so far.
 type op struct {
 	running bool
-	until   time.Time
+	// until is when it may be carried out again.
+	until    time.Time
+	failures int
 }
 
 // ops are the actions of a Testbed that are under way, or were carried out and are not
@@ -119,7 +141,7 @@ type op struct {
 // concurrent use. The zero value has none.
 type ops struct {
 	mu      sync.Mutex
-	of      map[opKey]op
+	of      map[opKey]*op
 	running int
 	// failed is the error of the action that was refused last, nil once one has worked;
 	// nothing is tried before probe then, which is put off each of the probes times.
@@ -130,10 +152,11 @@ type ops struct {
 
 // take returns which of the actions to carry out now, in their order, and when to ask
 // again; zero is when one of those has been done, or never. Each of them must be handed
-// to done. What is wanted no more is forgotten.
+// to done.
 func (o *ops) take(actions []slot.Action, now time.Time) (start []slot.Action, again time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.prune(actions)
 	most := maxRunning
 	switch {
 	case o.failed != nil && now.Before(o.probe):
@@ -141,27 +164,39 @@ func (o *ops) take(actions []slot.Action, now time.Time) (start []slot.Action, a
 	case o.failed != nil:
 		most = maxProbes
 	}
-	before := o.of
-	o.of = make(map[opKey]op, len(actions))
 	for i := range actions {
 		key := opKeyOf(&actions[i])
-		is, known := before[key]
+		before := o.of[key]
 		switch {
-		case is.running:
-		case known && now.Before(is.until):
-			if again.IsZero() || is.until.Before(again) {
-				again = is.until
+		case before != nil && before.running:
+		case before != nil && now.Before(before.until):
+			if again.IsZero() || before.until.Before(again) {
+				again = before.until
 			}
 		case o.running < most:
-			is, known = op{running: true}, true
+			if before == nil {
+				before = &op{}
+				o.of[key] = before
+			}
+			before.running = true
 			o.running++
 			start = append(start, actions[i])
 		}
-		if known {
-			o.of[key] = is
-		}
 	}
 	return start, again
+}
+
+// prune forgets what is wanted no more: its effect was observed, or something else is
+// wanted.
+func (o *ops) prune(actions []slot.Action) {
+	wanted := make(map[opKey]*op, len(actions))
+	for i := range actions {
+		key := opKeyOf(&actions[i])
+		if before := o.of[key]; before != nil {
+			wanted[key] = before
+		}
+	}
+	o.of = wanted
 }
 
 // done says what came of an action, and returns whether more can be taken at once.
@@ -170,18 +205,32 @@ func (o *ops) done(a *slot.Action, err error, now time.Time) (more bool) {
 	defer o.mu.Unlock()
 	o.running--
 	switch {
-	case err == nil:
-		o.probes = 0
-	case !now.Before(o.probe):
-		o.probe = now.Add(min(firstRetry<<min(o.probes, 10), lastRetry))
+	case err != nil && !now.Before(o.probe):
+		o.probe = now.Add(backoff(o.probes))
 		o.probes++
+	case err == nil && o.failed != nil:
+		o.probe, o.probes = time.Time{}, 0
+		for _, other := range o.of {
+			if !other.running && other.failures > 0 {
+				*other = op{}
+			}
+		}
 	}
 	o.failed = err
-	if key := opKeyOf(a); o.of[key].running {
-		o.of[key] = op{until: now.Add(repeatAfter)}
+	if before := o.of[opKeyOf(a)]; before != nil {
+		before.running = false
+		if err == nil {
+			before.until, before.failures = now.Add(unseen), 0
+		} else {
+			before.until = now.Add(backoff(before.failures))
+			before.failures++
+		}
 	}
 	return err == nil && o.running <= maxRunning/2
 }
+
+// backoff is how long to wait after so many failures before.
+func backoff(failures int) time.Duration { return min(firstRetry<<min(failures, 10), lastRetry) }
 
 // state returns how many actions are under way, and why the last one failed.
 func (o *ops) state() (running int, failed error) {

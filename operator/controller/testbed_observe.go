@@ -2,73 +2,59 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/operator/workload"
 	"github.com/spazio-scheduler/spazio/testbed"
-	"github.com/spazio-scheduler/spazio/testbed/claim"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// testbedLook is one look at a Testbed: what was found, and what follows from it.
-type testbedLook struct {
-	alarm
-	r   *testbeds
-	s   *testbedState
-	tb  *v1alpha1.Testbed
-	now time.Time
-	// pods are those in its slots.
-	pods []slot.Pod
-	// nodes may carry the Testbed's slots, each with the value of its label; lost are those
-	// that it wants and another Testbed has.
+// allotment is what a Testbed may use.
+type allotment struct {
+	// nodes may carry its slots, each with the value of its label; lost are those that it wants
+	// and another Testbed has.
 	nodes map[string]string
 	lost  map[string]testbed.Name
-	jobs  jobLookup
-	// candidates are the Schedulings that the Testbed admits. active reports whether one has not
-	// ended, denied whether one is not admitted, by its namespace.
-	candidates     []*v1alpha1.Scheduling
-	active, denied bool
-	// orphans are the jobs that are gone, with all their pods. unlocked reports whether the
-	// Scheduling that has the Testbed for itself is gone too, or needs that no more.
-	orphans  map[types.UID]bool
-	unlocked bool
-
-	// next is what the status is to be, with the claims that are granted, and without those
-	// that were released as their jobs are gone.
-	next     v1alpha1.TestbedStatus
-	granted  []claim.Claim
-	released int
 }
 
-// jobLookup returns the BatchJob of a name, nil if there is none. It is not to be modified.
-type jobLookup func(types.NamespacedName) *v1alpha1.BatchJob
-
-// claimable says what a Scheduling may be granted; see claimableIn.
-type claimable func(*v1alpha1.Scheduling, *v1alpha1.Testbed, *slot.Order, func(types.NamespacedName) *v1alpha1.BatchJob, time.Time) (claim.Scheduling, bool, error)
-
 // observe finds out what there is to know of the Testbed.
-func (l *testbedLook) observe(ctx context.Context) (err error) {
-	if l.pods, err = l.r.podsOf(ctx, l.tb.UID); err != nil {
-		return err
+func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed) (*observation, error) {
+	pods, err := r.podsOf(ctx, tb.UID)
+	if err != nil {
+		return nil, err
 	}
-	if err := l.share(ctx); err != nil {
-		return err
+	allot, err := r.allotted(ctx, tb)
+	if err != nil {
+		return nil, err
 	}
-	if err := l.observeSchedulings(ctx); err != nil {
-		return err
+	o := &observation{
+		testbed: tb, pods: pods, nodes: allot.nodes, lost: allot.lost, rooms: r.options.Rooms, claimable: r.claimable, jobs: r.jobs(ctx),
 	}
-	return l.observeOrphans(ctx)
+	if err := r.observeSchedulings(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := r.observeOrphans(ctx, o); err != nil {
+		return nil, err
+	}
+	if tb.Spec.Automatic() {
+		o.uses = usesOf(pods, tb.Namespace, sizeOf(&tb.Spec).units)
+		claims, _ := parseClaims(tb.Status.Claims) // step reports an error
+		for i := range claims {
+			for _, id := range claims[i].Slots {
+				use := useOf(o.uses, id.Node)
+				use.busy = use.busy.With(id.Position)
+			}
+		}
+	}
+	return o, nil
 }
 
 // jobs returns a look-up of BatchJobs in the cache that reads each once. What it returns
@@ -89,47 +75,56 @@ func (r *testbeds) jobs(ctx context.Context) jobLookup {
 }
 
 // observeSchedulings finds those that want slots of the Testbed.
-func (l *testbedLook) observeSchedulings(ctx context.Context) error {
+func (r *testbeds) observeSchedulings(ctx context.Context, o *observation) error {
+	name := nameOf(o.testbed)
 	list := &v1alpha1.SchedulingList{}
-	if err := l.r.cached.List(ctx, list, client.MatchingFields{schedulingTestbed: nameOf(l.tb).String()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cached.List(ctx, list, client.MatchingFields{schedulingTestbed: name.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
-	exclusive := l.tb.Status.ExclusiveFor
+	exclusive := o.testbed.Status.ExclusiveFor
 	locked, admitted := exclusive == "", map[string]bool{}
 	for i := range list.Items {
 		s := &list.Items[i]
 		if s.UID == exclusive {
-			locked = !isReleased(s, l.tb)
+			locked = !isReleased(s, o.testbed)
 		}
 		if s.DeletionTimestamp != nil {
 			continue
 		}
-		if _, known := admitted[s.Namespace]; !known {
-			ok, err := allowed(ctx, l.r.live, &l.tb.Spec.AllowedNamespaces, l.tb.Namespace, s.Namespace)
-			if err != nil {
+		ok, known := admitted[s.Namespace]
+		if !known {
+			var err error
+			if ok, err = allowed(ctx, r.live, &o.testbed.Spec.AllowedNamespaces, o.testbed.Namespace, s.Namespace); err != nil {
 				return err
 			}
 			admitted[s.Namespace] = ok
 		}
-		if !admitted[s.Namespace] {
-			l.denied = true
+		if !ok {
+			o.denied = true
 			continue
 		}
-		l.active = l.active || uses(s)
-		l.candidates = append(l.candidates, s)
+		o.active = o.active || uses(s)
+		o.candidates = append(o.candidates, s)
 	}
-	if locked {
-		return nil
+	if !locked {
+		gone, err := r.schedulingGone(ctx, list.Items, exclusive, o.testbed)
+		if err != nil {
+			return err
+		}
+		o.unlocked = gone
 	}
-	var err error
-	l.unlocked, err = l.r.schedulingGone(ctx, list.Items, exclusive, l.tb)
-	return err
+	return nil
 }
 
 // uses reports whether the Scheduling may still want slots.
 func uses(s *v1alpha1.Scheduling) bool {
-	return s.Status.State != v1alpha1.SchedulingCompleted && s.Status.State != v1alpha1.SchedulingFailed &&
-		!meta.IsStatusConditionFalse(s.Status.Conditions, v1alpha1.SchedulingFeasible)
+	if s.Status.State == v1alpha1.SchedulingCompleted || s.Status.State == v1alpha1.SchedulingFailed {
+		return false
+	}
+	feasible := slices.IndexFunc(s.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == v1alpha1.SchedulingFeasible && c.Status == metav1.ConditionFalse
+	})
+	return feasible < 0
 }
 
 // isReleased reports whether the Scheduling that has the Testbed for itself needs that no more.
@@ -173,163 +168,119 @@ func (r *testbeds) schedulingGone(ctx context.Context, known []v1alpha1.Scheduli
 
 // observeOrphans finds the claims of jobs that are gone, with all their pods. That a job
 // is gone is asked of the API server, too.
-func (l *testbedLook) observeOrphans(ctx context.Context) error {
+func (r *testbeds) observeOrphans(ctx context.Context, o *observation) error {
 	live := map[string]bool{} // jobs with pods that have not ended, bound or not
-	for i := range l.pods {
-		if p := &l.pods[i]; p.Role == slot.Occupant && !p.Terminal {
+	for i := range o.pods {
+		if p := &o.pods[i]; p.Role == slot.Occupant && !p.Terminal {
 			live[p.Owner] = true
 		}
 	}
-	l.orphans = map[types.UID]bool{}
-	for i := range l.tb.Status.Claims {
-		c := &l.tb.Status.Claims[i]
+	for i := range o.testbed.Status.Claims {
+		c := &o.testbed.Status.Claims[i]
 		name, err := testbed.ParseName(c.BatchJob)
-		if err != nil || live[string(c.BatchJobUID)] { // decide reports the error
+		if err != nil {
+			continue // step reports it
+		}
+		if job := o.jobs(keyOf(name)); job != nil && job.UID == c.BatchJobUID {
 			continue
 		}
-		if job := l.jobs(keyOf(name)); job != nil && job.UID == c.BatchJobUID {
+		if live[string(c.BatchJobUID)] {
 			continue
 		}
 		job := &metav1.PartialObjectMetadata{}
 		job.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("BatchJob"))
-		err = l.r.live.Get(ctx, keyOf(name), job)
-		if client.IgnoreNotFound(err) != nil {
+		err = r.live.Get(ctx, keyOf(name), job)
+		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
-		l.orphans[c.BatchJobUID] = err != nil || job.UID != c.BatchJobUID
+		if err == nil && job.UID == c.BatchJobUID {
+			continue
+		}
+		if o.orphans == nil {
+			o.orphans = map[types.UID]bool{}
+		}
+		o.orphans[c.BatchJobUID] = true
 	}
 	return nil
 }
 
-// share finds out which nodes the Testbed may use of those that several want.
-func (l *testbedLook) share(ctx context.Context) error {
-	var beds v1alpha1.TestbedList
-	var nodes corev1.NodeList
-	if err := errors.Join(l.r.cached.List(ctx, &beds, client.UnsafeDisableDeepCopy), l.r.cached.List(ctx, &nodes, client.UnsafeDisableDeepCopy)); err != nil {
+// allotted returns what the Testbed may use of the nodes that several want.
+func (r *testbeds) allotted(ctx context.Context, tb *v1alpha1.Testbed) (allotment, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.allotments[tb.UID]; r.stale || !known {
+		if err := r.share(ctx, tb); err != nil {
+			return allotment{}, err
+		}
+	}
+	return r.allotments[tb.UID], nil
+}
+
+// share decides for all Testbeds which nodes each may use, and wakes those for whom
+// that changes. r.mu is held.
+func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
+	list := &v1alpha1.TestbedList{}
+	if err := r.cached.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
-	others := slices.DeleteFunc(slices.Clone(beds.Items), func(t v1alpha1.Testbed) bool { return t.UID == l.tb.UID })
-	l.nodes = l.r.matchingNodes(l.tb, nodes.Items)
-	tenants := []slot.Tenant{tenantOf(l.tb, l.nodes, l.pods)}
-	for i := range others {
-		pods, err := l.r.podsOf(ctx, others[i].UID)
+	var nodes corev1.NodeList
+	if err := r.cached.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	all := list.Items
+	if !slices.ContainsFunc(all, func(t v1alpha1.Testbed) bool { return t.UID == tb.UID }) {
+		all = append(slices.Clone(all), *tb)
+	}
+	tenants, matching := make([]slot.Tenant, len(all)), make([]map[string]string, len(all))
+	for i := range all {
+		t := &all[i]
+		selector := labels.Everything()
+		if t.Spec.NodeSelector != nil {
+			var err error
+			if selector, err = metav1.LabelSelectorAsSelector(t.Spec.NodeSelector); err != nil {
+				r.logger.Warn("a Testbed selects no nodes", "testbed", client.ObjectKeyFromObject(t).String(), "error", err)
+				selector = labels.Nothing()
+			}
+		}
+		matching[i] = matchingNodes(t, selector, nodes.Items)
+		pods, err := r.podsOf(ctx, t.UID)
 		if err != nil {
 			return err
 		}
-		tenants = append(tenants, tenantOf(&others[i], l.r.matchingNodes(&others[i], nodes.Items), pods))
+		tenants[i] = slot.Tenant{
+			Name: nameOf(t), Created: t.CreationTimestamp.Time,
+			Shared: t.Spec.Sharing == v1alpha1.Shared, Holds: heldNodes(pods),
+		}
+		tenants[i].Nodes = slices.Collect(maps.Keys(matching[i]))
 	}
-	l.lost = slot.Share(tenants)[0]
-	for node := range l.lost {
-		delete(l.nodes, node)
+	r.stale = false
+	before := r.allotments
+	r.allotments = make(map[types.UID]allotment, len(all))
+	for i, lost := range slot.Share(tenants) {
+		next := allotment{matching[i], lost}
+		for node := range lost {
+			delete(next.nodes, node)
+		}
+		r.allotments[all[i].UID] = next
+		if all[i].UID != tb.UID && !sameAllotment(before[all[i].UID], next) {
+			r.wake(client.ObjectKeyFromObject(&all[i]), soon)
+		}
 	}
 	return nil
 }
 
-func tenantOf(tb *v1alpha1.Testbed, nodes map[string]string, pods []slot.Pod) slot.Tenant {
-	return slot.Tenant{
-		Name: nameOf(tb), Created: tb.CreationTimestamp.Time, Shared: tb.Spec.Sharing == v1alpha1.Shared,
-		Nodes: slices.Collect(maps.Keys(nodes)), Holds: heldNodes(pods),
-	}
-}
-
 // matchingNodes returns the nodes that the Testbed wants, each with the value of its label. A
-// Testbed that is being deleted wants none, nor does one whose selector is invalid.
-func (r *testbeds) matchingNodes(tb *v1alpha1.Testbed, nodes []corev1.Node) map[string]string {
+// Testbed that is being deleted wants none.
+func matchingNodes(tb *v1alpha1.Testbed, selector labels.Selector, nodes []corev1.Node) map[string]string {
 	out := map[string]string{}
-	selector := labels.Everything()
-	if tb.Spec.NodeSelector != nil {
-		var err error
-		if selector, err = metav1.LabelSelectorAsSelector(tb.Spec.NodeSelector); err != nil {
-			r.logger.Warn("a Testbed selects no nodes", "testbed", client.ObjectKeyFromObject(tb).String(), "error", err)
-			return out
-		}
+	if tb.DeletionTimestamp != nil {
+		return out
 	}
 	for i := range nodes {
 		of := nodes[i].Labels
-		if value, ok := of[tb.Spec.NodeLabel]; ok && tb.DeletionTimestamp == nil && selector.Matches(labels.Set(of)) {
+		if value, ok := of[tb.Spec.NodeLabel]; ok && selector.Matches(labels.Set(of)) {
 			out[nodes[i].Name] = value
 		}
 	}
 	return out
-}
-
-// testbedOf is the UID of the Testbed in whose slots the pod is, or is to be; empty if there is none.
-func testbedOf(p *corev1.Pod) types.UID {
-	if p == nil || !inSlots(p) || p.UID == "" {
-		return ""
-	}
-	return types.UID(p.Labels[v1alpha1.LabelTestbedUID])
-}
-
-// podsOf lists the pods in the slots of a Testbed, jobs' pods that are not bound yet among them.
-func (r *testbeds) podsOf(ctx context.Context, uid types.UID) ([]slot.Pod, error) {
-	var list corev1.PodList
-	if err := r.cached.List(ctx, &list, client.MatchingFields{podTestbed: string(uid)}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, err
-	}
-	pods := make([]slot.Pod, 0, len(list.Items))
-	for i := range list.Items {
-		if testbedOf(&list.Items[i]) == uid {
-			pods = append(pods, workload.SlotPod(&list.Items[i]))
-		}
-	}
-	return pods, nil
-}
-
-// heldNode is the node that the pod makes its Testbed's: a placeholder's, and that of a job's
-// live pod; empty if there is none.
-func heldNode(p *slot.Pod) string {
-	if p.Role == slot.Placeholder || p.Node != "" && !p.Terminal {
-		return p.Slot.Node
-	}
-	return ""
-}
-
-// heldNodes are the nodes on which there are placeholders or live pods.
-func heldNodes(pods []slot.Pod) []string {
-	var nodes []string
-	for i := range pods {
-		if node := heldNode(&pods[i]); node != "" {
-			nodes = append(nodes, node)
-		}
-	}
-	return nodes
-}
-
-// usesOf is what a Testbed has on each node: placeholders, of its own namespace alone, each
-// of which holds so many units, jobs' pods, and claims.
-func usesOf(pods []slot.Pod, namespace string, units float64, claims []claim.Claim) map[string]*nodeUse {
-	uses := map[string]*nodeUse{}
-	for i := range pods {
-		p := &pods[i]
-		if p.Terminal || p.Slot == (slot.ID{}) || p.Role == slot.Placeholder && p.Namespace != namespace {
-			continue
-		}
-		use := useOf(uses, p.Slot.Node)
-		switch {
-		case p.Role == slot.Placeholder:
-			use.there = use.there.With(p.Slot.Position)
-			if p.Node == p.Slot.Node {
-				use.held += units
-			}
-		case p.Node == p.Slot.Node:
-			use.busy, use.pods = use.busy.With(p.Slot.Position), use.pods.With(p.Slot.Position)
-		}
-	}
-	for i := range claims {
-		for _, id := range claims[i].Slots {
-			use := useOf(uses, id.Node)
-			use.busy = use.busy.With(id.Position)
-		}
-	}
-	return uses
-}
-
-func useOf(uses map[string]*nodeUse, node string) *nodeUse {
-	use := uses[node]
-	if use == nil {
-		use = &nodeUse{}
-		uses[node] = use
-	}
-	return use
 }

@@ -76,14 +76,22 @@ func (r *testbeds) handler(changed func(before, after client.Object)) handler.Ev
 	})
 }
 
-// testbedChanged wakes the Testbed, and all if it may want other nodes now.
+// testbedChanged wakes the Testbed. What it wants concerns the others.
 func (r *testbeds) testbedChanged(before, after client.Object) {
+	tb := first(after, before)
 	old, isOld := before.(*v1alpha1.Testbed)
 	next, isNew := after.(*v1alpha1.Testbed)
 	if !isOld || !isNew || old.Generation != next.Generation || old.UID != next.UID || (old.DeletionTimestamp == nil) != (next.DeletionTimestamp == nil) {
-		r.wakeAll(soon)
+		r.reshare()
 	}
-	r.wake(client.ObjectKeyFromObject(first(after, before)), soon)
+	r.wake(client.ObjectKeyFromObject(tb), soon)
+}
+
+// reshare has nodes be shared out anew.
+func (r *testbeds) reshare() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stale = true
 }
 
 func (r *testbeds) schedulingChanged(before, after client.Object) {
@@ -124,33 +132,33 @@ func (r *testbeds) nodeChanged(before, after client.Object) {
 	if before != nil && after != nil && maps.Equal(before.GetLabels(), after.GetLabels()) {
 		return
 	}
+	r.reshare()
 	r.wakeAll(batch)
-}
-
-// podChanged wakes the Testbeds in whose slots the pod is or was, and all if a node may have come
-// to one or gone from one by it.
-func (r *testbeds) podChanged(before, after client.Object) {
-	old, _ := before.(*corev1.Pod)
-	next, _ := after.(*corev1.Pod)
-	was, is := testbedOf(old), testbedOf(next)
-	moved := was != is || was != "" && nodeHeldBy(old) != nodeHeldBy(next)
-	r.wakeThose(batch, func(s *testbedState) bool { return moved || s.uid == is })
-}
-
-// wakeThose wakes the Testbeds that were looked at of which it is true.
-func (r *testbeds) wakeThose(after time.Duration, which func(*testbedState) bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for name, s := range r.states {
-		if which(s) {
-			r.wake(name, after)
-		}
-	}
 }
 
 // wakeAll wakes the Testbeds that were looked at.
 func (r *testbeds) wakeAll(after time.Duration) {
-	r.wakeThose(after, func(*testbedState) bool { return true })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name := range r.states {
+		r.wake(name, after)
+	}
+}
+
+// podChanged wakes the Testbeds in whose slots the pod is or was, and has nodes be shared out
+// anew if a node may have come to one or gone from one by it.
+func (r *testbeds) podChanged(before, after client.Object) {
+	old, _ := before.(*corev1.Pod)
+	next, _ := after.(*corev1.Pod)
+	was, is := testbedOf(old), testbedOf(next)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stale = r.stale || was != is || was != "" && nodeHeldBy(old) != nodeHeldBy(next)
+	for name, s := range r.states {
+		if s.uid == was || s.uid == is {
+			r.wake(name, batch)
+		}
+	}
 }
 
 func nodeHeldBy(p *corev1.Pod) string {
@@ -174,5 +182,11 @@ func (r *testbeds) followRooms(ctx context.Context) {
 }
 
 func (r *testbeds) wakeAutomatic() {
-	r.wakeThose(pace, func(s *testbedState) bool { return s.automatic.Load() })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, s := range r.states {
+		if s.automatic.Load() {
+			r.wake(name, pace)
+		}
+	}
 }

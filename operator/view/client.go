@@ -10,11 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
@@ -28,35 +28,38 @@ var (
 )
 
 // client reads test beds. It is safe for concurrent use.
-type client struct{ api crclient.Client }
+type client struct {
+	beds dynamic.NamespaceableResourceInterface
+	kube kubernetes.Interface
+}
 
 // NewClient prepares a client; the API server is not asked anything yet.
 func NewClient(config *rest.Config) (*client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // it asks one question after another
-	config.ContentType = "application/json"
-	scheme := runtime.NewScheme()
-	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("view: %w", err)
-	}
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(v1alpha1.GroupVersion.WithKind("Testbed"), meta.RESTScopeNamespace)
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
-	api, err := crclient.New(config, crclient.Options{Scheme: scheme, Mapper: mapper})
+	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("view: %w", err)
 	}
-	return &client{api}, nil
+	config.ContentType = "" // what is not known by type has no protobuf
+	untyped, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("view: %w", err)
+	}
+	return &client{untyped.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Testbeds)), kube}, nil
 }
 
 // testbed reads a Testbed.
 func (c *client) testbed(ctx context.Context, namespace, name string) (*v1alpha1.Testbed, error) {
-	t := &v1alpha1.Testbed{}
-	err := c.api.Get(ctx, crclient.ObjectKey{Namespace: namespace, Name: name}, t)
+	o, err := c.beds.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, c.missing(ctx, namespace, name)
 	}
 	if err != nil {
+		return nil, fmt.Errorf("view: Testbed %s in namespace %s: %w", name, namespace, err)
+	}
+	t := &v1alpha1.Testbed{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, t); err != nil {
 		return nil, fmt.Errorf("view: Testbed %s in namespace %s: %w", name, namespace, err)
 	}
 	return t, nil
@@ -64,10 +67,9 @@ func (c *client) testbed(ctx context.Context, namespace, name string) (*v1alpha1
 
 // missing is the error of a Testbed that is not there; it names those there are.
 func (c *client) missing(ctx context.Context, namespace, name string) error {
-	var list v1alpha1.TestbedList
-	err := c.api.List(ctx, &list)
+	list, err := c.beds.List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) {
-		err = c.api.List(ctx, &list, crclient.InNamespace(namespace))
+		list, err = c.beds.Namespace(namespace).List(ctx, metav1.ListOptions{})
 	}
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("view: %w", ErrNotInstalled)
@@ -78,8 +80,8 @@ func (c *client) missing(ctx context.Context, namespace, name string) error {
 	}
 	const most = 10
 	var names []string
-	for i := range list.Items {
-		names = append(names, crclient.ObjectKeyFromObject(&list.Items[i]).String())
+	for _, o := range list.Items {
+		names = append(names, o.GetNamespace()+"/"+o.GetName())
 	}
 	slices.Sort(names)
 	if more := len(names) - most; more > 0 {
@@ -113,6 +115,9 @@ func (c *client) Snapshot(ctx context.Context, namespace, name string) (*v1alpha
 	return nil, nil, err
 }
 
+// pageSize is how many pods are read at once.
+const pageSize = 500
+
 // pods reads the pods in a Testbed's slots: of all namespaces or, where that is not
 // allowed, of the Testbed's and of those of the jobs that have slots.
 func (c *client) pods(ctx context.Context, t *v1alpha1.Testbed) ([]corev1.Pod, error) {
@@ -132,12 +137,18 @@ func (c *client) pods(ctx context.Context, t *v1alpha1.Testbed) ([]corev1.Pod, e
 }
 
 func (c *client) podsIn(ctx context.Context, t *v1alpha1.Testbed, namespace string) ([]corev1.Pod, error) {
-	var list corev1.PodList
-	inSlots := crclient.MatchingLabels{v1alpha1.LabelTestbedUID: string(t.UID)}
-	if err := c.api.List(ctx, &list, crclient.InNamespace(namespace), inSlots); err != nil {
-		return nil, fmt.Errorf("view: list pods of namespace %s: %w", cmp.Or(namespace, "*"), err)
+	var pods []corev1.Pod
+	options := metav1.ListOptions{LabelSelector: v1alpha1.LabelTestbedUID + "=" + string(t.UID), Limit: pageSize}
+	for {
+		list, err := c.kube.CoreV1().Pods(namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("view: list pods of namespace %s: %w", cmp.Or(namespace, "*"), err)
+		}
+		pods = append(pods, list.Items...)
+		if options.Continue = list.Continue; options.Continue == "" {
+			return pods, nil
+		}
 	}
-	return list.Items, nil
 }
 
 // namespaces are those in which pods may be that are in slots.

@@ -12,7 +12,7 @@ import (
 
 // A Testbed of two slots on one node, as an API server has it: a job has the first slot, and
 // its pod is there; the other has no placeholder yet.
-func ExampleNewBed() {
+func ExampleSlots() {
 	testbed := &v1alpha1.Testbed{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "small", UID: "1"}}
 	testbed.Status.Nodes = []v1alpha1.TestbedNode{{Name: "worker", Slots: 2, Wanted: 2}}
 	testbed.Status.Claims = []v1alpha1.Claim{{BatchJobUID: "2", BatchJob: "lab/sort", Slots: []string{"worker/0"}}}
@@ -26,11 +26,11 @@ func ExampleNewBed() {
 		},
 		Spec: corev1.PodSpec{NodeName: "worker"},
 	}
-	bed, err := view.NewBed(testbed, []corev1.Pod{pod})
+	slots, err := view.Slots(testbed, []corev1.Pod{pod})
 	if err != nil {
 		panic(err)
 	}
-	for _, row := range view.SlotTable(testbed, bed.Slots).Rows {
+	for _, row := range view.SlotTable(testbed, slots).Rows {
 		fmt.Println(row)
 	}
 	// Output:

@@ -104,12 +104,12 @@ func TestSlots(t *testing.T) {
 		"auto, shrinking":             {claim(automatic(1), "j", "b/2"), []corev1.Pod{pod("", "b/0", "b")}, []string{"0 b/0 free", "1 b/2 retiring lab/j"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bed, err := view.NewBed(test.bed, test.pods)
+			slots, err := view.Slots(test.bed, test.pods)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, s := range bed.Slots {
+			for _, s := range slots {
 				line := fmt.Sprintf("%d %s %s", s.Index, s.ID, s.State)
 				for _, more := range []string{s.ReservedFor, s.Pod} {
 					if more != "" {
@@ -134,7 +134,7 @@ func TestSlotsRefuses(t *testing.T) {
 		"view: status.claims: testbed: Claim.Slots = b/0": claim(claim(bed(), "j", "b/0"), "k", "b/0"),
 		"view: status.nodes: testbed: Node.Name = b":      twice,
 	} {
-		if _, err := view.NewBed(b, nil); err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
+		if _, err := view.Slots(b, nil); err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -146,11 +146,10 @@ func TestSummary(t *testing.T) {
 	b.Status.Counts = v1alpha1.SlotCounts{Slots: 9, Occupied: 9}
 	pods := []corev1.Pod{pod("", "b/0", "b"), pod("", "a/0", "a"), pod("", "b/1", "b"), pod("", "a/1", "")}
 	summary := func() string {
-		shown, err := view.NewBed(b, pods)
+		slots, err := view.Slots(b, pods)
 		if err != nil {
 			t.Fatal(err)
 		}
-		slots := shown.Slots
 		if title := view.SlotTable(b, slots).Title; title == "" {
 			t.Errorf("above the table is %q", title)
 		}

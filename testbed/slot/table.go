@@ -147,8 +147,10 @@ func (p *Pod) placed() bool {
 
 // Forget takes out a pod that is gone.
 func (t *Table) Forget(uid string, now time.Time) {
-	delete(t.pods, uid)
-	t.changed(now)
+	if _, there := t.pods[uid]; there {
+		delete(t.pods, uid)
+		t.changed(now)
+	}
 }
 
 // all returns the cells in their order, as they are after the last change.

@@ -178,3 +178,21 @@ func TestTableConfig(t *testing.T) {
 		t.Errorf("%+v", counts)
 	}
 }
+
+// A Table works its slots out once per change: what is asked for afterwards makes none anew.
+func TestTableWorksOutOncePerChange(t *testing.T) {
+	order, err := slot.NewOrder([]slot.Node{{Name: "n", Label: "1", Positions: slot.First(4)}}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := slot.NewTable()
+	table.Configure(slot.Config{UID: "uid", Order: order, Size: "small", Idle: true}, time.Time{})
+	table.Counts()
+	if n := testing.AllocsPerRun(10, func() {
+		table.Forget("another Testbed's", time.Time{})
+		table.Counts()
+		table.Diff(time.Time{})
+	}); n > 0 {
+		t.Errorf("got %v allocations for questions after no change", n)
+	}
+}

@@ -222,7 +222,8 @@ func TestFleetReadsAnnotations(t *testing.T) {
 
 func TestFleetFailsWithAMachine(t *testing.T) {
 	broken := errors.New("broken")
-	for name, reason := range map[string]error{"by an error": broken, "without a word": nil} {
+	cancelled := fmt.Errorf("a request of its own: %w", context.Canceled)
+	for name, reason := range map[string]error{"by an error": broken, "without a word": nil, "by what it cancelled itself": cancelled} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace("mine")
 			fleet, err := simnode.Start(t.Context(), simnode.Config{Client: fake.NewClientset(), Machines: []simnode.Machine{p}})

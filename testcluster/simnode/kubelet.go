@@ -97,11 +97,8 @@ func (k *kubelet) run(ctx context.Context, synced chan<- struct{}) error {
 	for name, m := range k.machines {
 		running.Go(func() {
 			err := m.Run(ctx, func(t Transition) { k.changed(name, t) })
-			switch {
-			case err != nil:
-				cancel(fmt.Errorf("node %s: %w", name, err))
-			case ctx.Err() == nil:
-				cancel(fmt.Errorf("node %s ended by itself", name))
+			if err != nil || ctx.Err() == nil {
+				cancel(&machineError{name, err})
 			}
 		})
 	}
@@ -115,11 +112,28 @@ func (k *kubelet) run(ctx context.Context, synced chan<- struct{}) error {
 	}
 	<-ctx.Done()
 	running.Wait()
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return cause
+	var failed *machineError
+	if errors.As(context.Cause(ctx), &failed) {
+		return failed
 	}
 	return nil
 }
+
+// machineError is the error of a machine that ended by itself. It is a type of its own because what
+// it wraps may be context.Canceled, and must not be taken for the end of the run.
+type machineError struct {
+	node string
+	err  error // nil for no reason
+}
+
+func (e *machineError) Error() string {
+	if e.err == nil {
+		return "node " + e.node + " ended by itself"
+	}
+	return "node " + e.node + ": " + e.err.Error()
+}
+
+func (e *machineError) Unwrap() error { return e.err }
 
 // informer watches all pods, which costs the API server less than one watch per node. It includes
 // unbound pods, whose deletion is reported to the observer.

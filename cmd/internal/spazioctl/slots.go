@@ -54,7 +54,7 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	tb, pods, err := client.Snapshot(ctx, o.namespace, name)
+	bed, pods, err := client.Snapshot(ctx, o.namespace, name)
 	switch {
 	case errors.Is(err, view.ErrNotInstalled):
 		return fmt.Errorf("%w: spazio install --component testbed", err)
@@ -63,14 +63,14 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 	case err != nil:
 		return err
 	}
-	bed, err := view.NewBed(tb, pods)
+	slots, err := view.Slots(bed, pods)
 	if err != nil {
 		return err
 	}
 	if o.output.format == "json" {
-		return encode(out, bed.Slots, false)
+		return encode(out, slots, false)
 	}
-	return o.show(out, tb, bed.Slots)
+	return o.show(out, bed, slots)
 }
 
 // show prints what is in each slot, and where some are missing.

@@ -67,6 +67,11 @@ func (s *Store) DeleteScheduling(_ context.Context, _ server.Caller, namespace, 
 	return nil
 }
 
+// SetExternal is server.Store's.
+func (s *Store) SetExternal(ctx context.Context, caller server.Caller, namespace, name string, version string, data json.RawMessage) (wire.Job, error) {
+	return s.UpdateExternal(ctx, caller, namespace, name, version, func(json.RawMessage) (json.RawMessage, error) { return data, nil })
+}
+
 // UpdateExternal is server.Store's.
 func (s *Store) UpdateExternal(_ context.Context, _ server.Caller, namespace, name string, version string, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error) {
 	s.mu.Lock()
