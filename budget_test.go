@@ -21,20 +21,20 @@ import (
 var budget = map[string]int{
 	"modules":                    27,
 	"packages":                   168,
-	"lines of code":              115303, // without comments and blank lines; scripts count
-	"exported names":             3792,
-	"exported fields":            3179,
+	"lines of code":              115978, // without comments and blank lines; scripts count
+	"exported names":             3801,
+	"exported fields":            3177,
 	"FieldError types":           1,
 	"own flags":                  222,
 	"SpazioArgs fields":          33,
 	"metrics":                    105,
 	"SVG files":                  7,
 	"words of README":            797,
-	"words of docs":              23813,
+	"words of docs":              23814,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         644,
 	"words of BENCHMARKS":        1063,
-	"words of generated reports": 20079,
+	"words of generated reports": 20068,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.
