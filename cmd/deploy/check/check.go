@@ -17,7 +17,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // Status of a Result.
@@ -231,7 +230,7 @@ func (c Config) rights(ctx context.Context) Result {
 	case err != nil:
 		return failed("rights", err)
 	case len(missing) > 0:
-		return Result{Name: "rights", Status: Failed, Text: fmt.Sprintf("you lack %d of %s that these commands need", len(missing), text.Count(len(needed), "right")), Details: missing}
+		return Result{Name: "rights", Status: Failed, Text: fmt.Sprintf("you lack %d of %s that these commands need", len(missing), count(len(needed), "right")), Details: missing}
 	}
 	return Result{Name: "rights", Status: OK, Text: "you have all rights that these commands need"}
 }
@@ -240,7 +239,7 @@ func (c Config) rollouts(found []deploy.Rollout, err error) Result {
 	if err != nil {
 		return failed("rollouts", err)
 	}
-	r := Result{Name: "rollouts", Status: OK, Text: "running: " + text.Count(len(found), "workload")}
+	r := Result{Name: "rollouts", Status: OK, Text: "running: " + count(len(found), "workload")}
 	for _, one := range found {
 		if !one.Ready {
 			r.Status = Failed
@@ -249,7 +248,7 @@ func (c Config) rollouts(found []deploy.Rollout, err error) Result {
 		}
 	}
 	if r.Status == Failed {
-		r.Text = fmt.Sprintf("not running: %d of %s", len(r.Details), text.Count(len(found), "workload"))
+		r.Text = fmt.Sprintf("not running: %d of %s", len(r.Details), count(len(found), "workload"))
 	}
 	if len(found) == 0 {
 		r.Status, r.Text, r.Advice = Failed, "nothing is installed", []string{"spazio install --help"}
@@ -308,7 +307,7 @@ func (c Config) kernels(ctx context.Context, nodes []string, err error, signals 
 			versions[version]++
 		}
 	}
-	words := []string{text.Count(len(nodes), "node")}
+	words := []string{count(len(nodes), "node")}
 	for _, version := range slices.Sorted(maps.Keys(versions)) {
 		words = append(words, fmt.Sprintf("control groups %s on %d", version, versions[version]))
 	}
@@ -355,7 +354,7 @@ func (c Config) reporting(nodes []string, err error, signals map[string]Signal, 
 			r.Advice = append(c.logs(deploy.AgentNamespace, "spazio-agent"), c.Kubectl+" get pods --namespace "+deploy.AgentNamespace+" --output wide --field-selector spec.nodeName="+node)
 		}
 	}
-	r.Text = fmt.Sprintf("fresh reports of %d of %s", fresh, text.Count(len(nodes), "node"))
+	r.Text = fmt.Sprintf("fresh reports of %d of %s", fresh, count(len(nodes), "node"))
 	if fresh < len(nodes) || len(nodes) == 0 {
 		r.Status = Failed
 	}
@@ -387,7 +386,7 @@ func (c Config) certificates(ctx context.Context, testbeds bool) Result {
 		}
 	}
 	slices.Sort(r.Details)
-	r.Text = fmt.Sprintf("the first to end is %s, in %s", first, text.Count(int(ends[first].Sub(c.Now())/(24*time.Hour)), "day"))
+	r.Text = fmt.Sprintf("the first to end is %s, in %s", first, count(int(ends[first].Sub(c.Now())/(24*time.Hour)), "day"))
 	return r
 }
 
@@ -418,9 +417,17 @@ func (c Config) clocks(ctx context.Context, nodes []string) Result {
 			r.Details = append(r.Details, fmt.Sprintf("%s: %v off the API server's", l.Name, skew.Round(time.Second)))
 		}
 	}
-	r.Text = fmt.Sprintf("within %v of the API server: %d of %s", max(most.Round(time.Second), time.Second), compared-len(r.Details), text.Count(len(nodes), "node"))
+	r.Text = fmt.Sprintf("within %v of the API server: %d of %s", max(most.Round(time.Second), time.Second), compared-len(r.Details), count(len(nodes), "node"))
 	if compared == 0 {
 		r.Status, r.Text = Unknown, "no node writes the time"
 	}
 	return r
+}
+
+// count is things in words, as in "1 node" and "2 nodes".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // operatorName is the operator of test beds', its Deployment's and its lease's.
@@ -36,7 +35,7 @@ func (c Config) testbeds(ctx context.Context) Result {
 			r.Details = append(r.Details, fmt.Sprintf("%s: the room of one of its nodes has not been known for %v: its slots there stay as they are", b.Name, b.SignalAge.Round(time.Second)))
 		}
 	}
-	words := []string{"an operator leads", text.Count(len(beds), "test bed"), text.Count(slots, "slot")}
+	words := []string{"an operator leads", count(len(beds), "test bed"), count(slots, "slot")}
 	for _, state := range slices.Sorted(maps.Keys(states)) {
 		if n := states[state]; n > 0 {
 			words = append(words, fmt.Sprintf("%d %s", n, state))

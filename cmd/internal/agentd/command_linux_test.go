@@ -151,7 +151,6 @@ type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	listen string
-	debug  string
 	ended  chan error
 }
 

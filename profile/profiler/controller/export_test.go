@@ -125,10 +125,7 @@ func TestConnectionsStayWhileUnknown(t *testing.T) {
 
 // crowded reports that web calls more services than there are links, of which the last with one and
 // the first without change places.
-type crowded struct {
-	fakeServices
-	turn atomic.Int64
-}
+type crowded struct{ turn atomic.Int64 }
 
 const (
 	edge     = 64
