@@ -30,7 +30,7 @@ func TestConstantsAreComplete(t *testing.T) {
 		"overdue.off",
 		// These belong to functions that are off by default, or to another method.
 		"agent.avail.allowance", "node-reserve", "server-reserve",
-		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",
+		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "ranking.blend",
 		// These concern missing samples, and pods that another scheduler placed.
 		"agent.max-age", "agent.init-lead",
 		// These concern pods of known demand, of which there are none here.
