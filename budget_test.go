@@ -21,7 +21,7 @@ import (
 var budget = map[string]int{
 	"modules":                    27,
 	"packages":                   168,
-	"lines of code":              115978, // without comments and blank lines; scripts count
+	"lines of code":              115982, // without comments and blank lines; scripts count
 	"exported names":             3801,
 	"exported fields":            3177,
 	"FieldError types":           1,
@@ -29,8 +29,8 @@ var budget = map[string]int{
 	"SpazioArgs fields":          33,
 	"metrics":                    105,
 	"SVG files":                  7,
-	"words of README":            797,
-	"words of docs":              23814,
+	"words of README":            799,
+	"words of docs":              24137,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         644,
 	"words of BENCHMARKS":        1063,
