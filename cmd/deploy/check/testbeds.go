@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
 )
 
 // operatorName is the operator of test beds', its Deployment's and its lease's.
