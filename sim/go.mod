@@ -8,11 +8,12 @@ require (
 )
 
 require (
-	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
 	golang.org/x/text v0.43.0
 	gonum.org/v1/plot v0.17.0
 )
+
+require golang.org/x/sys v0.49.0 // indirect
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
