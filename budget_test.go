@@ -21,8 +21,8 @@ import (
 var budget = map[string]int{
 	"modules":                    27,
 	"packages":                   168,
-	"lines of code":              115982, // without comments and blank lines; scripts count
-	"exported names":             3801,
+	"lines of code":              116086, // without comments and blank lines; scripts count
+	"exported names":             3805,
 	"exported fields":            3177,
 	"FieldError types":           1,
 	"own flags":                  222,

@@ -2,9 +2,12 @@ package transport
 
 import (
 	"cmp"
+	"context"
+	"net"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 )
@@ -86,7 +89,7 @@ func DialOptions(target string, c Config) ([]grpc.DialOption, error) {
 		return nil, &PlaintextError{Action: "send to", Addr: target}
 	}
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(creds),
+		grpc.WithTransportCredentials(rawCredentials{creds}),
 		grpc.WithStaticStreamWindowSize(clientWindow),
 		grpc.WithStaticConnWindowSize(clientWindow),
 		grpc.WithReadBufferSize(buffer),
@@ -94,4 +97,19 @@ func DialOptions(target string, c Config) ([]grpc.DialOption, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: probe, Timeout: patience, PermitWithoutStream: true}),
 	}, nil
+}
+
+// rawCredentials are credentials over connections that leave Go's monitor thread asleep.
+type rawCredentials struct {
+	credentials.TransportCredentials
+}
+
+// ClientHandshake calls that of the credentials, over a rawConn.
+func (r rawCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return r.TransportCredentials.ClientHandshake(ctx, authority, withRawIO(conn))
+}
+
+// Clone returns the same over a clone.
+func (r rawCredentials) Clone() credentials.TransportCredentials {
+	return rawCredentials{r.TransportCredentials.Clone()}
 }

@@ -1,0 +1,4 @@
+package transport
+
+// WithRawIO exports the wrapper of clients' connections.
+var WithRawIO = withRawIO
