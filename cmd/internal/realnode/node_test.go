@@ -28,8 +28,9 @@ const readyTime = 5 * time.Minute
 
 // A realNode is a cluster of one node. Its fields are set before the tests run.
 type realNode struct {
-	work   string
-	client *kubernetes.Clientset
+	work         string
+	client       *kubernetes.Clientset
+	evictionHard string // the kubelet's threshold of available memory
 
 	plane                                               *process
 	planeInput                                          io.Closer
@@ -44,7 +45,7 @@ func (n *realNode) processes() []*process {
 // startNode returns when the node is ready and pods can be created. The caller stops the returned node,
 // even with an error.
 func startNode(work string) (*realNode, error) {
-	n := &realNode{work: work}
+	n := &realNode{work: work, evictionHard: "100Mi"}
 	begin := time.Now()
 	for _, step := range []func() error{
 		setUpNetwork, n.startPlane, n.startContainerd, n.importImages, n.startKubelet, n.startRest, n.waitReady,
@@ -198,7 +199,7 @@ authorization: {mode: Webhook}
 containerRuntimeEndpoint: unix://`+n.socket()+`
 failSwapOn: false
 enforceNodeAllocatable: []
-evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}
+evictionHard: {memory.available: "`+n.evictionHard+`", nodefs.available: 1%, imagefs.available: 1%}
 imageGCHighThresholdPercent: 100
 makeIPTablesUtilChains: false
 localStorageCapacityIsolation: false
