@@ -11,7 +11,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -61,6 +60,7 @@ func TestEvictionModel(t *testing.T) {
 		return
 	}
 	quiet(t)
+	evictBelow(t, 100<<20)
 	evictBelow(t, availableByKubelet(t)-memoryForAll)
 	limitPods(t, memoryForAll+simulation.EvictionThreshold)
 	var real, model []shortage
@@ -135,15 +135,14 @@ func availableByKubelet(t *testing.T) int64 {
 // evictBelow restarts the kubelet, which evicts pods when fewer bytes are available, until the test ends.
 func evictBelow(t *testing.T, bytes int64) {
 	t.Helper()
-	restart := func(threshold string) {
-		node.evictionHard = threshold
+	restart := func(bytes int64) {
+		node.evictBelow = bytes
 		if err := errors.Join(node.kubelet.stop(), node.startKubelet(), node.waitReady()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	before := node.evictionHard
-	restart(strconv.FormatInt(bytes, 10))
-	t.Cleanup(func() { restart(before) })
+	restart(bytes)
+	t.Cleanup(func() { restart(0) })
 }
 
 // runShort runs one batch to the end of its last Job.

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -28,9 +29,9 @@ const readyTime = 5 * time.Minute
 
 // A realNode is a cluster of one node. Its fields are set before the tests run.
 type realNode struct {
-	work         string
-	client       *kubernetes.Clientset
-	evictionHard string // the kubelet's threshold of available memory
+	work       string
+	client     *kubernetes.Clientset
+	evictBelow int64 // bytes of available memory below which the kubelet evicts pods; 0 is never
 
 	plane                                               *process
 	planeInput                                          io.Closer
@@ -45,7 +46,7 @@ func (n *realNode) processes() []*process {
 // startNode returns when the node is ready and pods can be created. The caller stops the returned node,
 // even with an error.
 func startNode(work string) (*realNode, error) {
-	n := &realNode{work: work, evictionHard: "100Mi"}
+	n := &realNode{work: work}
 	begin := time.Now()
 	for _, step := range []func() error{
 		setUpNetwork, n.startPlane, n.startContainerd, n.importImages, n.startKubelet, n.startRest, n.waitReady,
@@ -186,6 +187,8 @@ func (n *realNode) importImages() error {
 	return nil
 }
 
+// startKubelet starts the kubelet. Only one that isolates local storage asks for the file systems'
+// statistics, without which it evicts no pod, and not every machine's root has any.
 func (n *realNode) startKubelet() error {
 	config, err := n.file("kubelet.yaml", `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -199,10 +202,10 @@ authorization: {mode: Webhook}
 containerRuntimeEndpoint: unix://`+n.socket()+`
 failSwapOn: false
 enforceNodeAllocatable: []
-evictionHard: {memory.available: "`+n.evictionHard+`", nodefs.available: 1%, imagefs.available: 1%}
+evictionHard: {memory.available: "`+strconv.FormatInt(max(n.evictBelow, 100<<20), 10)+`", nodefs.available: 1%, imagefs.available: 1%}
 imageGCHighThresholdPercent: 100
 makeIPTablesUtilChains: false
-localStorageCapacityIsolation: false
+localStorageCapacityIsolation: `+strconv.FormatBool(n.evictBelow > 0)+`
 clusterDomain: cluster.local
 clusterDNS: [`+address.String()+`]
 resolvConf: ""
