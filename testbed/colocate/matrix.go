@@ -61,22 +61,6 @@ func (m *Matrix) Set(job string, row Row) error {
 	return nil
 }
 
-// Add takes in a run of a job beside another, or alone if that is the job itself.
-func (m *Matrix) Add(job, beside string, seconds float64) error {
-	cell, err := m.At(job, beside).Add(seconds)
-	if err != nil {
-		return err
-	}
-	if m.rows == nil {
-		m.rows = make(map[string]Row)
-	}
-	if m.rows[job] == nil {
-		m.rows[job] = make(Row)
-	}
-	m.rows[job][beside] = cell
-	return nil
-}
-
 // At returns what is known of a job beside another.
 func (m *Matrix) At(job, beside string) Cell { return m.rows[job][beside] }
 
