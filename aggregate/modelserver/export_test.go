@@ -64,3 +64,9 @@ func (s *Server) Replica() uint64 { return s.config.replica }
 // Globals returns the models published last, in order of schema and dimension.
 // The caller must not modify them.
 func (s *Server) Globals() []aggregate.Global { return s.published.Load().globals }
+
+// Round makes one round.
+func (p *Peers) Round(ctx context.Context) error { return p.round(ctx) }
+
+// Age is the time since the last snapshot.
+func (k *Keeper) Age() time.Duration { return k.age() }

@@ -76,7 +76,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		to.gauge("exchange_lag_seconds", help, c.peers.lag().Seconds())
 	}
 	if c.keeper != nil {
-		to.gauge("snapshot_age_seconds", "Time since the last snapshot was saved, or the process started.", c.keeper.Age().Seconds())
+		to.gauge("snapshot_age_seconds", "Time since the last snapshot was saved, or the process started.", c.keeper.age().Seconds())
 	}
 }
 

@@ -21,3 +21,6 @@ func (m *Matrix) Add(job, beside string, seconds float64) error {
 	m.rows[job][beside] = cell
 	return nil
 }
+
+func (c Cell) Merge(d Cell) Cell { return c.merge(d) }
+func (c Cell) Validate() error   { return c.validate() }

@@ -31,8 +31,8 @@ func ParseRow(data []byte) (Row, error) {
 	all := make(Row)
 	for _, row := range rows {
 		for _, job := range slices.Sorted(maps.Keys(row)) {
-			merged := all[job].Merge(row[job])
-			if err := merged.Validate(); err != nil {
+			merged := all[job].merge(row[job])
+			if err := merged.validate(); err != nil {
 				return nil, err
 			}
 			all[job] = merged
@@ -50,7 +50,7 @@ type Matrix struct {
 // Set replaces the row of a job. An invalid cell is a *field.Error, and nothing changes.
 func (m *Matrix) Set(job string, row Row) error {
 	for _, cell := range row {
-		if err := cell.Validate(); err != nil {
+		if err := cell.validate(); err != nil {
 			return err
 		}
 	}
