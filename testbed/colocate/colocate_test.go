@@ -50,8 +50,12 @@ func TestCellMoments(t *testing.T) {
 		for _, x := range all {
 			squares += (x - mean) * (x - mean)
 		}
-		if got.Count != len(all) || !near(got.Mean, mean) || math.Abs(got.Squares-squares) > 1e-6*(1+squares) {
-			t.Fatalf("got %+v; want %d runs of %g, %g", got, len(all), mean, squares)
+		sd := 0.0
+		if len(all) > 1 {
+			sd = math.Sqrt(squares / float64(len(all)-1))
+		}
+		if got.Count != len(all) || !near(got.Mean, mean) || math.Abs(got.Squares-squares) > 1e-6*(1+squares) || math.Abs(got.SD()-sd) > 1e-6*(1+sd) {
+			t.Fatalf("got %+v, sd %g; want %d runs of %g, %g, sd %g", got, got.SD(), len(all), mean, squares, sd)
 		}
 		if err := got.Validate(); err != nil {
 			t.Fatal(err)
