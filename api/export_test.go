@@ -7,6 +7,8 @@ import (
 
 // What tests of the package outside of it look at.
 
+const MaxStates = maxStates
+
 var (
 	FromModel = fromModel
 	ToModel   = toModel

@@ -12,9 +12,9 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Meaning is what the fields of a report mean as this version writes and reads it. It
+// meaning is what the fields of a report mean as this version writes and reads it. It
 // rises when a field that stays means something else, which no name or type would show.
-const Meaning = 1
+const meaning = 1
 
 // FromReport converts a report for the wire. The zero SampledAt travels as 0.
 func FromReport(r agent.Report) *spaziov1.Report {
@@ -37,7 +37,7 @@ func FromReport(r agent.Report) *spaziov1.Report {
 		Floored:     r.Floored,
 		Usual:       r.TypicalCPU,
 		Power:       fromPower(r.Power),
-		Meaning:     Meaning,
+		Meaning:     meaning,
 
 		AbsorbedCores: slices.Clone(r.PodCores),
 		AbsorbedWatts: slices.Clone(r.PodWatts),
@@ -122,8 +122,8 @@ func checkReport(m *spaziov1.Report) error {
 	if m == nil {
 		return refuse("report", nil, ErrMissing)
 	}
-	if meaning := m.GetMeaning(); meaning > Meaning { // before the numbers: theirs may be other bounds
-		return refuse("meaning", meaning, fmt.Errorf("%w: at most %d", ErrMeaning, Meaning))
+	if is := m.GetMeaning(); is > meaning { // before the numbers: theirs may be other bounds
+		return refuse("meaning", is, fmt.Errorf("%w: at most %d", ErrMeaning, meaning))
 	}
 	if err := cmp.Or(checkName("node", m.GetNode(), false), checkName("schema", m.GetSchema(), true), checkName("limiting", m.GetLimiting(), true)); err != nil {
 		return err

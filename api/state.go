@@ -8,10 +8,10 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
 
-// MaxStates is the largest number of states in a chunk. The largest valid
+// maxStates is the largest number of states in a chunk. The largest valid
 // states, of 64 channels, take some 19 KiB each, so a chunk's sender also has
 // to stay within the size of a message.
-const MaxStates = 4096
+const maxStates = 4096
 
 // maxMeanSquare is the most energy of a sample in [0,1] per channel, with what
 // a model's tolerances add.
@@ -32,8 +32,8 @@ func CheckChunk(m *spaziov1.StateChunk) error {
 
 // CheckStates accepts a list of states; see CheckChunk.
 func CheckStates(states []*spaziov1.NodeState) error {
-	if n := len(states); n > MaxStates {
-		return refuseLength("states", n, MaxStates)
+	if n := len(states); n > maxStates {
+		return refuseLength("states", n, maxStates)
 	}
 	for i, s := range states {
 		if err := checkNodeState(s); err != nil {

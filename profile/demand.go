@@ -172,7 +172,7 @@ func (p *Profile) updateDemands() {
 	}
 	p.demands.lifespan = 0
 	slot := day.Seconds() / float64(len(p.slots))
-	if !p.always && p.lives.Quantile(.5) <= slot {
+	if !p.always && p.lives.quantile(.5) <= slot {
 		p.demands.lifespan = p.Lifetime(.9)
 	}
 }
@@ -232,7 +232,7 @@ func (p *Profile) demand(of *scope) Demand {
 // older revision has shown counts at once.
 func (p *Profile) memoryMaturity() float64 {
 	var newest int64
-	longest := p.lives.Quantile(1)
+	longest := p.lives.quantile(1)
 	for i := range p.live {
 		l := &p.live[i]
 		newest = max(newest, l.ns)

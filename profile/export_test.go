@@ -35,3 +35,15 @@ func (c Config) WithSlotEvidence(pods, days int) Config {
 
 // Weight is the weight of all samples at a time.
 func (h *histogram) Weight(at time.Time) float64 { return h.weight(at) }
+
+func (h *histogram) Add(at time.Time, value, weight float64) error { return h.add(at, value, weight) }
+func (h *histogram) Quantile(p float64) float64                    { return h.quantile(p) }
+func (h *histogram) Mean() float64                                 { return h.mean() }
+func (h *histogram) Merge(o *histogram) error                      { return h.merge(o) }
+func (h *histogram) State() histogramState                         { return h.state() }
+func (s histogramState) Histogram() (*histogram, error)            { return s.histogram() }
+func (p *peaks) Add(at time.Time, value float64) error             { return p.addAt(at, value) }
+func (p *peaks) Max(at time.Time) float64                          { return p.maxAt(at) }
+func (p *peaks) Merge(o *peaks) error                              { return p.merge(o) }
+func (p *peaks) State() peaksState                                 { return p.state() }
+func (s peaksState) Peaks() (*peaks, error)                        { return s.peaks() }

@@ -48,9 +48,9 @@ func newHistogram(s Scale, halfLife time.Duration) (*histogram, error) {
 	return &histogram{scale: s, halfLife: int64(halfLife)}, nil
 }
 
-// Add adds a sample. The value must be finite and not negative, the weight above 0
+// add adds a sample. The value must be finite and not negative, the weight above 0
 // and finite.
-func (h *histogram) Add(at time.Time, value, weight float64) error {
+func (h *histogram) add(at time.Time, value, weight float64) error {
 	if err := checkTime(at); err != nil {
 		return err
 	}
@@ -118,10 +118,10 @@ func (h *histogram) cover(low, high int) {
 // more than rounding, less than any sample worth a thought.
 const tie = 1e-9
 
-// Quantile is where the bucket ends in which the share p of the weight is reached;
+// quantile is where the bucket ends in which the share p of the weight is reached;
 // the last bucket has no end, so it is where that begins. Without samples it is 0.
 // A p outside [0, 1] counts as the nearest of them.
-func (h *histogram) Quantile(p float64) float64 {
+func (h *histogram) quantile(p float64) float64 {
 	if h.total == 0 {
 		return 0
 	}
@@ -141,8 +141,8 @@ func (h *histogram) Quantile(p float64) float64 {
 	return h.upper(h.low + i)
 }
 
-// Mean is the weighted mean of where the samples' buckets end, 0 without samples.
-func (h *histogram) Mean() float64 {
+// mean is the weighted mean of where the samples' buckets end, 0 without samples.
+func (h *histogram) mean() float64 {
 	if h.total == 0 {
 		return 0
 	}
@@ -168,9 +168,9 @@ func (h *histogram) weight(at time.Time) float64 {
 	return h.total * math.Exp2(-float64(at.UnixNano()-h.reference*h.halfLife)/float64(h.halfLife))
 }
 
-// Merge adds the samples of another histogram of the same scale and half-life,
+// merge adds the samples of another histogram of the same scale and half-life,
 // which is not modified.
-func (h *histogram) Merge(o *histogram) error {
+func (h *histogram) merge(o *histogram) error {
 	if o == nil {
 		return refuse("histogram", o, "given")
 	}
@@ -213,8 +213,8 @@ type histogramState struct {
 	Weights   []float64
 }
 
-// State returns a copy of the histogram's state, without empty buckets around it.
-func (h *histogram) State() histogramState {
+// state returns a copy of the histogram's state, without empty buckets around it.
+func (h *histogram) state() histogramState {
 	from, to := 0, len(h.weights)
 	for from < to && h.weights[from] == 0 {
 		from++
@@ -230,8 +230,8 @@ func (h *histogram) State() histogramState {
 	return s
 }
 
-// Histogram returns the histogram that the state is of.
-func (s histogramState) Histogram() (*histogram, error) {
+// histogram returns the histogram that the state is of.
+func (s histogramState) histogram() (*histogram, error) {
 	h, err := newHistogram(s.Scale, s.HalfLife)
 	if err != nil {
 		return nil, err

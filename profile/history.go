@@ -112,7 +112,7 @@ func (h *History) Add(at time.Time, value, weight float64) error {
 		return err
 	}
 	h.slots[slot] = samples // a refused sample makes none
-	return h.recent.Add(at, value)
+	return h.recent.addAt(at, value)
 }
 
 func (s *samplesOf) none() bool {
@@ -120,13 +120,13 @@ func (s *samplesOf) none() bool {
 }
 
 func (s *samplesOf) add(at time.Time, today int64, value, weight float64) error {
-	if err := s.histogram.Add(at, value, weight); err != nil {
+	if err := s.histogram.add(at, value, weight); err != nil {
 		return err
 	}
 	if today > s.lastDay {
 		s.days, s.lastDay = s.days+1, today
 	}
-	return s.peaks.Add(at, value)
+	return s.peaks.addAt(at, value)
 }
 
 // slotOf is the slot of the day that a time falls into, and the day. The first hours of 1970
@@ -206,13 +206,13 @@ func (h *History) level(at time.Time, r Rule) float64 {
 	level := 0.
 	switch {
 	case r.Mean:
-		level = of.histogram.Mean()
+		level = of.histogram.mean()
 	case r.Percentile == 0:
-		level = of.peaks.Max(at)
+		level = of.peaks.maxAt(at)
 	case r.Daily:
 		level = of.peaks.quantile(r.Percentile, h.config.Value().HalfLife)
 	default:
-		level = of.histogram.Quantile(r.Percentile)
+		level = of.histogram.quantile(r.Percentile)
 	}
 	if r.Recent > 0 {
 		level = max(level, h.recent.maxSince(at, r.Recent))
@@ -242,8 +242,8 @@ func (h *History) of(at time.Time, r Rule) *samplesOf {
 			day, merged = &samplesOf{histogram: *day.histogram.clone(), peaks: *day.peaks.clone()}, true
 		}
 		// All are of the same scale, half-life and spans.
-		_ = day.histogram.Merge(&s.histogram)
-		_ = day.peaks.Merge(&s.peaks)
+		_ = day.histogram.merge(&s.histogram)
+		_ = day.peaks.merge(&s.peaks)
 	}
 	if day == nil {
 		return h.newSamples()
@@ -279,9 +279,9 @@ func peaksOf(span time.Duration, spans int) peaks {
 	return peaks{span: int64(span), largest: slices.Repeat([]float64{-1}, spans)}
 }
 
-// Add adds a sample, which must be finite and not negative. One older than the
+// addAt adds a sample, which must be finite and not negative. One older than the
 // spans kept is left out.
-func (p *peaks) Add(at time.Time, value float64) error {
+func (p *peaks) addAt(at time.Time, value float64) error {
 	if err := checkTime(at); err != nil {
 		return err
 	}
@@ -303,9 +303,9 @@ func (p *peaks) add(n int64, value float64) {
 	}
 }
 
-// Max is the largest sample of the span of a time and the spans before it that are
+// maxAt is the largest sample of the span of a time and the spans before it that are
 // kept, 0 without any.
-func (p *peaks) Max(at time.Time) float64 {
+func (p *peaks) maxAt(at time.Time) float64 {
 	if checkTime(at) != nil {
 		return 0
 	}
@@ -320,7 +320,7 @@ func (p *peaks) maxSince(at time.Time, last time.Duration) float64 {
 	return p.max(at.UnixNano()/p.span - int64(last)/p.span + 1)
 }
 
-// max is the largest sample of the spans from one on.
+// maxAt is the largest sample of the spans from one on.
 func (p *peaks) max(from int64) (largest float64) {
 	for n := max(from, p.first()); n <= p.newest; n++ {
 		largest = max(largest, p.of(n))
@@ -361,8 +361,8 @@ func (p *peaks) quantile(share float64, halfLife time.Duration) float64 {
 	return 0
 }
 
-// Merge adds the samples of another Peaks of the same spans, which is not modified.
-func (p *peaks) Merge(o *peaks) error {
+// merge adds the samples of another Peaks of the same spans, which is not modified.
+func (p *peaks) merge(o *peaks) error {
 	if o == nil {
 		return refuse("peaks", o, "given")
 	}
@@ -391,8 +391,8 @@ type peaksState struct {
 	Largest []float64
 }
 
-// State returns a copy of the state.
-func (p *peaks) State() peaksState {
+// state returns a copy of the state.
+func (p *peaks) state() peaksState {
 	s := peaksState{Span: time.Duration(p.span), Newest: p.newest, Largest: make([]float64, len(p.largest))}
 	for i := range s.Largest {
 		s.Largest[i] = -1
@@ -403,8 +403,8 @@ func (p *peaks) State() peaksState {
 	return s
 }
 
-// Peaks returns the peaks that the state is of.
-func (s peaksState) Peaks() (*peaks, error) {
+// peaks returns the peaks that the state is of.
+func (s peaksState) peaks() (*peaks, error) {
 	p, err := newPeaks(s.Span, len(s.Largest))
 	if err != nil {
 		return nil, err

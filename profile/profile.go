@@ -90,7 +90,7 @@ func (p *Profile) Evidence() (cpu, memory Evidence) { return p.day.evidence(0), 
 
 // Lifetime is that quantile of how long pods have lived, 0 while none has ended.
 func (p *Profile) Lifetime(quantile float64) time.Duration {
-	return time.Duration(p.lives.Quantile(quantile) * float64(time.Second))
+	return time.Duration(p.lives.quantile(quantile) * float64(time.Second))
 }
 
 // Observe takes a window that ended at a time. One of a pod that began before the
@@ -133,7 +133,7 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	if w.Ended {
 		p.leave(l)
 		if !w.killed() {
-			return p.lives.Add(at, w.Age.Seconds(), 1)
+			return p.lives.add(at, w.Age.Seconds(), 1)
 		}
 	}
 	return nil
@@ -227,7 +227,7 @@ const leastFull, mostFull = 10 * time.Second, 10 * time.Minute
 // ended pods on, of one that has ended from half of it on: what a node holds at any
 // time is rather of pods that live long.
 func (p *Profile) weight(w *Window) float64 {
-	median := p.lives.Quantile(.5)
+	median := p.lives.quantile(.5)
 	full := leastFull.Seconds()
 	switch {
 	case w.Ended:

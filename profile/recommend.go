@@ -321,7 +321,7 @@ func (c *container) observe(at time.Time, w *Window) error {
 		err = c.histories[1].Add(at, memory, w.Span.Minutes())
 	}
 	if err == nil && w.OOMKills > 0 {
-		err = c.kills.Add(at, p.bytes)
+		err = c.kills.addAt(at, p.bytes)
 	}
 	if w.Ended {
 		c.end(pod)
@@ -376,7 +376,7 @@ func (c *container) end(pod uint64) {
 // addPeak adds a pod's peak, which was checked when it was observed.
 func addPeak(to *histogram, p podPeak) {
 	if p.bytes > 0 {
-		_ = to.Add(time.Unix(0, p.ns), p.bytes, 1)
+		_ = to.add(time.Unix(0, p.ns), p.bytes, 1)
 	}
 }
 
@@ -386,7 +386,7 @@ func (c *container) podPeak(percentile float64) float64 {
 	for _, p := range c.live {
 		addPeak(all, p)
 	}
-	return all.Quantile(percentile)
+	return all.quantile(percentile)
 }
 
 // After a kill for want of memory the target is the peak and a fifth, or the peak
@@ -397,7 +397,7 @@ const killShare, killBytes = 1.2, 100 << 20
 // afterKills is what the kills ask for, 0 without any. It is never a sample: fed
 // back, each would raise the next (kubernetes/autoscaler#9521).
 func (c *container) afterKills(at time.Time) float64 {
-	peak := c.kills.Max(at)
+	peak := c.kills.maxAt(at)
 	if peak == 0 {
 		return 0
 	}

@@ -184,7 +184,7 @@ const weightSteps = math.MaxUint16
 
 // histogram writes weights in steps of the largest.
 func (e *encoder) histogram(h *histogram) {
-	s := h.State()
+	s := h.state()
 	e.uint(uint64(len(s.Weights)))
 	if len(s.Weights) == 0 {
 		return
@@ -212,7 +212,7 @@ func (d *decoder) histogram(dst *histogram) {
 			state.Weights = append(state.Weights, largest*float64(uint16(b[0])<<8|uint16(b[1]))/weightSteps)
 		}
 	}
-	h, err := state.Histogram()
+	h, err := state.histogram()
 	if err != nil {
 		d.fail(err)
 		return
@@ -221,7 +221,7 @@ func (d *decoder) histogram(dst *histogram) {
 }
 
 func (e *encoder) peaks(p *peaks) {
-	s := p.State()
+	s := p.state()
 	e.int(s.Newest)
 	for _, v := range s.Largest {
 		e.single(v)
@@ -234,7 +234,7 @@ func (d *decoder) peaks(dst *peaks, most float64) {
 	for i := range s.Largest {
 		s.Largest[i] = d.peak(most)
 	}
-	p, err := s.Peaks()
+	p, err := s.peaks()
 	if err != nil {
 		d.fail(err)
 		return

@@ -311,7 +311,11 @@ func (w *world) schedule() {
 				continue
 			}
 			for _, id := range j.stored.Request.Slots {
-				if s, ok := w.slots.Slot(id); !ok || s.State != slot.Reserved || s.Owner != j.uid {
+				held := false
+				for _, s := range w.slots.Slots() {
+					held = held || s.ID == id && s.State == slot.Reserved && s.Owner == j.uid
+				}
+				if !held {
 					continue
 				}
 				w.remove(slot.PlaceholderName("0123abcd-", id))

@@ -50,7 +50,7 @@ func (e *refused) Error() string   { return http.StatusText(e.code) }
 func (e *refused) HTTPStatus() int { return e.code }
 
 // from returns a client of a server.
-func from(t *testing.T, handler http.Handler) web.RelayGet {
+func from(t *testing.T, handler http.Handler) func(context.Context, string, url.Values) ([]byte, error) {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return func(ctx context.Context, path string, query url.Values) ([]byte, error) {

@@ -217,44 +217,44 @@ func relayed(w http.ResponseWriter, what any, err error) {
 	}
 }
 
-// RelayGet asks a program for what it shows at a path and returns its answer. The error of an
+// relayGet asks a program for what it shows at a path and returns its answer. The error of an
 // answer that is not 200 has, or wraps what has, a method HTTPStatus() int. It is called
 // concurrently.
-type RelayGet func(ctx context.Context, path string, query url.Values) ([]byte, error)
+type relayGet func(ctx context.Context, path string, query url.Values) ([]byte, error)
 
-// RelayClient is the Source behind a RelayHandler. Safe for concurrent use.
-type RelayClient struct {
-	get  RelayGet
+// relayClient is the Source behind a RelayHandler. Safe for concurrent use.
+type relayClient struct {
+	get  relayGet
 	path string
 }
-
-var _ Source = (*RelayClient)(nil)
 
 // errNoPage is wrapped by State's error for a program that serves no RelayHandler at the path.
 var errNoPage = errors.New("it shows nothing for a page there: is it of an older version?")
 
-// NewRelayClient returns the Source of the RelayHandler that is served at the path.
-func NewRelayClient(get RelayGet, path string) *RelayClient {
-	return &RelayClient{get: get, path: path}
+// NewRelayClient returns the Source of the RelayHandler that is served at the path, safe for concurrent
+// use. get asks the program for what it shows at a path and returns its answer, also concurrently; the
+// error of an answer that is not 200 has, or wraps what has, a method HTTPStatus() int.
+func NewRelayClient(get relayGet, path string) Source {
+	return &relayClient{get: get, path: path}
 }
 
 // State is everything, as the program last had it.
-func (c *RelayClient) State(ctx context.Context) (State, error) {
+func (c *relayClient) State(ctx context.Context) (State, error) {
 	return fetch[State](ctx, c, statePath, nil, errNoPage)
 }
 
 // Node explains why a node is as it is.
-func (c *RelayClient) Node(ctx context.Context, name string) (Explanation, error) {
+func (c *relayClient) Node(ctx context.Context, name string) (Explanation, error) {
 	return fetch[Explanation](ctx, c, nodePath, url.Values{"name": {name}}, ErrUnknownNode)
 }
 
 // Pod is what has happened to a pod.
-func (c *RelayClient) Pod(ctx context.Context, namespace, name string) (Timeline, error) {
+func (c *relayClient) Pod(ctx context.Context, namespace, name string) (Timeline, error) {
 	return fetch[Timeline](ctx, c, podPath, url.Values{"namespace": {namespace}, "name": {name}}, ErrUnknownPod)
 }
 
 // fetch returns an answer, or an error that wraps missing if there is no such thing.
-func fetch[T any](ctx context.Context, c *RelayClient, path string, query url.Values, missing error) (T, error) {
+func fetch[T any](ctx context.Context, c *relayClient, path string, query url.Values, missing error) (T, error) {
 	var what T
 	text, err := c.get(ctx, c.path+path, query)
 	var status interface{ HTTPStatus() int }

@@ -3,6 +3,8 @@ package modelserver
 import (
 	"context"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/aggregate"
 )
 
 // Exports for tests outside the package.
@@ -14,6 +16,8 @@ type (
 	Component     = component
 	Table         = table
 	SnapshotError = snapshotError
+	Stats         = stats
+	Description   = description
 )
 
 var (
@@ -56,3 +60,13 @@ func (p *Peers) Others() (n int) {
 
 // Replica returns the id by which other replicas know this one.
 func (s *Server) Replica() uint64 { return s.config.replica }
+
+// Globals returns the models published last, in order of schema and dimension.
+// The caller must not modify them.
+func (s *Server) Globals() []aggregate.Global { return s.published.Load().globals }
+
+// Round makes one round.
+func (p *Peers) Round(ctx context.Context) error { return p.round(ctx) }
+
+// Age is the time since the last snapshot.
+func (k *Keeper) Age() time.Duration { return k.age() }

@@ -127,7 +127,7 @@ func (p *Peers) Run(ctx context.Context) error {
 	ticker := time.NewTicker(p.config.Interval)
 	defer ticker.Stop()
 	first, cancel := context.WithTimeout(ctx, firstRound)
-	_ = p.Round(first) // OnError was called
+	_ = p.round(first) // OnError was called
 	cancel()
 	p.server.refresh()
 	p.server.Release()
@@ -136,7 +136,7 @@ func (p *Peers) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			_ = p.Round(ctx)
+			_ = p.round(ctx)
 		}
 	}
 }
@@ -144,9 +144,9 @@ func (p *Peers) Run(ctx context.Context) error {
 // firstRound bounds the time for which absent peers hold up a start.
 const firstRound = 2 * time.Second
 
-// Round exchanges once with every peer, with all at the same time, and returns
+// round exchanges once with every peer, with all at the same time, and returns
 // when the last is done. The error joins those of the peers.
-func (p *Peers) Round(ctx context.Context) error {
+func (p *Peers) round(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.resolve(ctx)

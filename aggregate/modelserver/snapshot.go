@@ -299,8 +299,8 @@ type KeeperConfig struct {
 	Logger *slog.Logger
 }
 
-// Validate returns an *field.Error for the first field out of range.
-func (c KeeperConfig) Validate() error {
+// validate returns an *field.Error for the first field out of range.
+func (c KeeperConfig) validate() error {
 	switch {
 	case c.Path == "":
 		return &field.Error{Package: "aggregate", Field: "Path", Value: c.Path, Err: aggregate.ErrRange}
@@ -321,7 +321,7 @@ type Keeper struct {
 
 // NewKeeper returns a Keeper of the server's state.
 func NewKeeper(s *Server, c KeeperConfig) (*Keeper, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c.Interval = cmp.Or(c.Interval, 10*time.Second)
@@ -382,5 +382,5 @@ func (k *Keeper) note() {
 	k.saved.Store(&now)
 }
 
-// Age returns the time since the last snapshot was saved, or since NewKeeper.
-func (k *Keeper) Age() time.Duration { return time.Since(*k.saved.Load()) }
+// age returns the time since the last snapshot was saved, or since NewKeeper.
+func (k *Keeper) age() time.Duration { return time.Since(*k.saved.Load()) }

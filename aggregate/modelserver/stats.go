@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Stats is what a Server has done so far, and where it stands.
-type Stats struct {
+// stats is what a Server has done so far, and where it stands.
+type stats struct {
 	// Pushes were accepted; Superseded of them met another push of the same
 	// node in the queue, and Stale ones were no newer than what was merged.
 	Pushes, Superseded, Stale uint64
@@ -31,12 +31,12 @@ func (s *Server) count(n *uint64) {
 }
 
 // Stats returns the counts.
-func (s *Server) Stats() Stats {
+func (s *Server) Stats() stats {
 	s.countsMu.Lock()
 	defer s.countsMu.Unlock()
-	stats, p := s.counts, s.published.Load()
-	stats.Version, stats.Nodes, stats.Groups, stats.At = p.version, p.nodes, len(p.globals), p.at
-	return stats
+	counts, p := s.counts, s.published.Load()
+	counts.Version, counts.Nodes, counts.Groups, counts.At = p.version, p.nodes, len(p.globals), p.at
+	return counts
 }
 
 // collector shows what a server, its exchange with replicas and its snapshots count.
@@ -76,7 +76,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		to.gauge("exchange_lag_seconds", help, c.peers.lag().Seconds())
 	}
 	if c.keeper != nil {
-		to.gauge("snapshot_age_seconds", "Time since the last snapshot was saved, or the process started.", c.keeper.Age().Seconds())
+		to.gauge("snapshot_age_seconds", "Time since the last snapshot was saved, or the process started.", c.keeper.age().Seconds())
 	}
 }
 

@@ -5,8 +5,13 @@
 //	go s.Run(ctx)                    // feeds the watches; requests are answered without
 //	err = http.ListenAndServe(addr, s)
 //
-// Package servertest has a Store in memory to begin with, and the contract that a Store of
-// one's own is tested by.
+// Package servertest has a Store in memory to begin with. The contract that every server of the
+// interface keeps to, whatever its Store is, is TestContract of this package's tests; a server of
+// one's own that runs is tested by
+//
+//	go test -run '^TestContract$' github.com/spazio-scheduler/spazio/external/server -args -contract FILE
+//
+// where FILE has its address and tokens (the type target in contract_test.go, as JSON).
 //
 // Every request goes through the same steps. Its Host and Origin are checked; its caller is
 // identified by a bearer token or a session's cookie, and limited in rate and number; the table of

@@ -3,3 +3,5 @@ package convert
 // These are exported for tests of the package from outside.
 
 var ErrInvalid = errInvalid
+
+type Note = note

@@ -37,9 +37,9 @@ type Blocked struct {
 	Earmark []slot.ID
 }
 
-// Validate returns a *field.Error if the request is no queue and no placements or both,
+// validate returns a *field.Error if the request is no queue and no placements or both,
 // places a job twice, or gives a job a slot twice.
-func (r *Request) Validate() error {
+func (r *Request) validate() error {
 	if (len(r.Queue) == 0) == (len(r.Placements) == 0) {
 		given := fmt.Sprintf("%d entries, beside %d placements", len(r.Queue), len(r.Placements))
 		return testbed.Refuse("Request.Queue", given, "all that is given, or nothing")
@@ -84,7 +84,7 @@ func (r *Request) Jobs() []testbed.Name {
 // that cannot, nil if all start. The free slots are given by their index, each once; submitted
 // are the jobs to leave out. A request that Validate refuses is refused.
 func Plan(r Request, submitted map[testbed.Name]bool, free []slot.ID) (submit []Placement, blocked *Blocked, err error) {
-	if err := r.Validate(); err != nil {
+	if err := r.validate(); err != nil {
 		return nil, nil, err
 	}
 	if len(r.Queue) > 0 {

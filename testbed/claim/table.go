@@ -35,7 +35,7 @@ func (s *Scheduling) Validate() error {
 	if s.UID == "" {
 		return testbed.Refuse("Scheduling.UID", s.UID, "set")
 	}
-	if err := s.Request.Validate(); err != nil {
+	if err := s.Request.validate(); err != nil {
 		return err
 	}
 	seen := make(map[string]bool, len(s.JobUIDs))

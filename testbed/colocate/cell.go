@@ -24,11 +24,11 @@ func (c Cell) Add(seconds float64) (Cell, error) {
 	if !(seconds >= 0) || math.IsInf(seconds, 0) {
 		return c, testbed.Refuse("seconds", seconds, "0 or more and finite")
 	}
-	return c.Merge(Cell{Count: 1, Mean: seconds}), nil
+	return c.merge(Cell{Count: 1, Mean: seconds}), nil
 }
 
-// Merge returns the cell of the runs of both (Chan, Golub, LeVeque, 1979).
-func (c Cell) Merge(d Cell) Cell {
+// merge returns the cell of the runs of both (Chan, Golub, LeVeque, 1979).
+func (c Cell) merge(d Cell) Cell {
 	switch {
 	case c.Count == 0:
 		return d
@@ -52,8 +52,8 @@ func (c Cell) SD() float64 {
 	return math.Sqrt(c.Squares / float64(c.Count-1))
 }
 
-// Validate returns a *field.Error for what no runs can have led to.
-func (c Cell) Validate() error {
+// validate returns a *field.Error for what no runs can have led to.
+func (c Cell) validate() error {
 	switch {
 	case c.Count < 0 || c.Count > math.MaxInt32:
 		return testbed.Refuse("Cell.Count", c.Count, "in 0..2147483647")
@@ -99,7 +99,7 @@ func (c *Cell) UnmarshalJSON(data []byte) error {
 		}
 		read = Cell(s)
 	}
-	if err := read.Validate(); err != nil {
+	if err := read.validate(); err != nil {
 		return err
 	}
 	*c = read
@@ -124,7 +124,7 @@ func parseCell(text string) (Cell, error) {
 		return Cell{}, refused
 	}
 	c := Cell{Count: int(n), Mean: m}
-	if c.Validate() != nil {
+	if c.validate() != nil {
 		return Cell{}, refused
 	}
 	return c, nil

@@ -31,8 +31,8 @@ func ParseRow(data []byte) (Row, error) {
 	all := make(Row)
 	for _, row := range rows {
 		for _, job := range slices.Sorted(maps.Keys(row)) {
-			merged := all[job].Merge(row[job])
-			if err := merged.Validate(); err != nil {
+			merged := all[job].merge(row[job])
+			if err := merged.validate(); err != nil {
 				return nil, err
 			}
 			all[job] = merged
@@ -50,7 +50,7 @@ type Matrix struct {
 // Set replaces the row of a job. An invalid cell is a *field.Error, and nothing changes.
 func (m *Matrix) Set(job string, row Row) error {
 	for _, cell := range row {
-		if err := cell.Validate(); err != nil {
+		if err := cell.validate(); err != nil {
 			return err
 		}
 	}
@@ -58,22 +58,6 @@ func (m *Matrix) Set(job string, row Row) error {
 		m.rows = make(map[string]Row)
 	}
 	m.rows[job] = maps.Clone(row)
-	return nil
-}
-
-// Add takes in a run of a job beside another, or alone if that is the job itself.
-func (m *Matrix) Add(job, beside string, seconds float64) error {
-	cell, err := m.At(job, beside).Add(seconds)
-	if err != nil {
-		return err
-	}
-	if m.rows == nil {
-		m.rows = make(map[string]Row)
-	}
-	if m.rows[job] == nil {
-		m.rows[job] = make(Row)
-	}
-	m.rows[job][beside] = cell
 	return nil
 }
 

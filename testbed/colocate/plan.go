@@ -195,9 +195,9 @@ func (p *pairing) pairs() []Pair {
 	return append(pairs, alone...)
 }
 
-// Survey is how long all pairings of some jobs take, where each pair has a node of its own:
+// survey is how long all pairings of some jobs take, where each pair has a node of its own:
 // from the first start to the last end, in seconds.
-type Survey struct {
+type survey struct {
 	Best, Mean, Worst float64
 	// Pairings is how many there are; of 2n jobs (2n−1)!!.
 	Pairings int
@@ -206,12 +206,12 @@ type Survey struct {
 // NewSurvey looks at all pairings of the jobs, of an odd number with each alone in turn. What
 // a pair takes is asked once of each. More than MostExact jobs are a *field.Error; that many
 // have 6.5e8 pairings, which takes seconds.
-func NewSurvey(jobs []string, takes func(Pair) (float64, error)) (Survey, error) {
+func NewSurvey(jobs []string, takes func(Pair) (float64, error)) (survey, error) {
 	if err := check(jobs); err != nil {
-		return Survey{}, err
+		return survey{}, err
 	}
 	if len(jobs) > MostExact {
-		return Survey{}, testbed.Refuse("jobs", strings.Join(jobs, ","), fmt.Sprintf("at most %d", MostExact))
+		return survey{}, testbed.Refuse("jobs", strings.Join(jobs, ","), fmt.Sprintf("at most %d", MostExact))
 	}
 	w := walk{n: len(jobs) + len(jobs)%2}
 	w.takes = make([]float64, w.n*w.n)
@@ -223,7 +223,7 @@ func NewSurvey(jobs []string, takes func(Pair) (float64, error)) (Survey, error)
 			}
 			var err error
 			if w.takes[i*w.n+j], err = takes(pair); err != nil {
-				return Survey{}, err
+				return survey{}, err
 			}
 		}
 	}
@@ -237,7 +237,7 @@ type walk struct {
 	n      int // even: the last may stand for none
 	takes  []float64
 	sum    float64
-	survey Survey
+	survey survey
 }
 
 // extend pairs the first job that is not in the set with each other one that is not.

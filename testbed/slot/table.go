@@ -216,19 +216,8 @@ func (t *Table) Counts() (counts Counts) {
 	return counts
 }
 
-// Slot returns the slot as it is, and whether the table has it. The index of a retiring
-// slot is left 0.
-func (t *Table) Slot(id ID) (Slot, bool) {
-	t.all()
-	c := t.find(id)
-	if c == nil || !c.exists() {
-		return Slot{}, false
-	}
-	return t.view(c), true
-}
-
-func (t *Table) view(c *cell) Slot {
-	s := Slot{ID: c.id, Index: c.index, State: c.state, Owner: c.owner}
+func (t *Table) view(c *cell) slotView {
+	s := slotView{ID: c.id, Index: c.index, State: c.state, Owner: c.owner}
 	var known bool
 	if s.NodeID, known = t.config.Order.NodeID(c.id.Node); !known {
 		s.NodeID = -1
@@ -241,8 +230,8 @@ func (t *Table) view(c *cell) Slot {
 }
 
 // Slots returns the slots: the wanted ones by index, then those that retire, by identity.
-func (t *Table) Slots() []Slot {
-	slots := make([]Slot, 0, len(t.all()))
+func (t *Table) Slots() []slotView {
+	slots := make([]slotView, 0, len(t.all()))
 	for _, c := range t.all() {
 		if c.exists() {
 			s := t.view(c)

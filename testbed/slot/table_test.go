@@ -168,8 +168,8 @@ func TestTableConfig(t *testing.T) {
 		t.Errorf("got %v, again at %v", actions, again)
 	}
 	table.Configure(slot.Config{}, epoch)
-	if s, ok := table.Slot(id); !ok || s.State != slot.Retiring || s.NodeID != -1 {
-		t.Errorf("%+v, %v", s, ok)
+	if s := table.Slots(); len(s) != 1 || s[0].ID != id || s[0].State != slot.Retiring || s[0].NodeID != -1 {
+		t.Errorf("%+v", s)
 	}
 	if err := table.SetClaims(nil, epoch); err != nil {
 		t.Fatal(err)

@@ -1,3 +1,5 @@
+// Karpenter with its kwok provider, which the step karpenter of .ci/run builds and runs against what
+// Spazio's scheduler asks it for. Its requirements stay in this module.
 module github.com/spazio-scheduler/spazio/tools/karpenter
 
 go 1.26.6

@@ -56,7 +56,7 @@ func connect(t *testing.T, addr string) *grpc.ClientConn {
 }
 
 // published returns the models at an aggregator's debug address.
-func published(t *testing.T, addr string) ([]modelserver.Description, error) {
+func published(t *testing.T, addr string) (status modelserver.Status, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -66,16 +66,16 @@ func published(t *testing.T, addr string) ([]modelserver.Description, error) {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, err
+		return status, err
 	}
 	defer response.Body.Close()
-	var status modelserver.Status
 	err = json.NewDecoder(response.Body).Decode(&status)
-	return status.Models, err
+	return status, err
 }
 
-// power returns the sum of a model's squares by channel.
-func power(m modelserver.Description) []float64 {
+// power returns the sum of the first model's squares by channel.
+func power(s modelserver.Status) []float64 {
+	m := s.Models[0]
 	sums := make([]float64, len(m.Channels))
 	for _, c := range m.Components {
 		for i, u := range c.Direction {
@@ -93,11 +93,11 @@ func agree(t *testing.T, nodes int, addrs ...string) {
 	eventually(t, func() (bool, any) {
 		var first []float64
 		for i, addr := range addrs {
-			models, err := published(t, addr)
-			if err != nil || len(models) != 1 || models[0].Nodes != nodes {
-				return false, fmt.Sprint(addr, models, err)
+			shown, err := published(t, addr)
+			if err != nil || len(shown.Models) != 1 || shown.Models[0].Nodes != nodes {
+				return false, fmt.Sprint(addr, shown, err)
 			}
-			squares := power(models[0])
+			squares := power(shown)
 			if i == 0 {
 				first = squares
 			}
@@ -172,8 +172,8 @@ func TestWarmStart(t *testing.T) {
 		t.Errorf("second start: got log %q", log)
 	}
 	eventually(t, func() (bool, any) { // its first tick may be pending
-		models, err := published(t, shown)
-		return err == nil && len(models) == 1 && models[0].Nodes == 2, fmt.Sprint(models, err)
+		s, err := published(t, shown)
+		return err == nil && len(s.Models) == 1 && s.Models[0].Nodes == 2, fmt.Sprint(s, err)
 	})
 	second.interrupt(t)
 
@@ -189,7 +189,7 @@ func TestWarmStart(t *testing.T) {
 	if log := strings.Join(third.log, ""); !strings.Contains(log, "the snapshot can't be used") {
 		t.Errorf("third start: got log %q", log)
 	}
-	if models, err := published(t, shown); err != nil || len(models) != 0 {
-		t.Errorf("after a damaged snapshot: got %v, %v", models, err)
+	if s, err := published(t, shown); err != nil || len(s.Models) != 0 {
+		t.Errorf("after a damaged snapshot: got %v, %v", s, err)
 	}
 }

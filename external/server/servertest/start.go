@@ -79,8 +79,8 @@ func Callers() *Identities {
 	return i
 }
 
-// Fill puts into the Store what Contract wants, in namespace team.
-func (b *Bench) Fill() Target {
+// Fill puts a test bed of four free slots and two jobs into the Store, in namespace team.
+func (b *Bench) Fill() {
 	two := 2
 	bed := wire.Testbed{Meta: wire.Meta{Namespace: "team", Name: "bed"}, Ready: true, Nodes: two}
 	for i := range 2 * two {
@@ -91,14 +91,9 @@ func (b *Bench) Fill() Target {
 		})
 	}
 	b.Store.PutTestbed(bed)
-	target := Target{
-		URL: b.URL, Namespace: "team", Testbed: "bed", Jobs: [2]string{"job-a", "job-b"}, Seed: true,
-		Admin: Admin, Viewer: Viewer, Team: Team, Nothing: Nothing, Expired: Expired, Foreign: Foreign, Unknown: Unknown,
-	}
-	for _, name := range target.Jobs {
+	for _, name := range []string{"job-a", "job-b"} {
 		b.Store.PutJob(wire.Job{Meta: wire.Meta{Namespace: "team", Name: name}, Kind: "Job", State: "Ready"})
 	}
-	return target
 }
 
 // Audience is the audience of tokens for the interface.

@@ -3,15 +3,16 @@ package external
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/external/server/servertest"
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
@@ -33,16 +34,11 @@ func TestExternalContract(t *testing.T) {
 	}}
 	program.Start(t)
 	good := r.token(driver, "")
-	target := servertest.Target{
-		URL: "https://" + strings.Replace(address, "127.0.0.1", "localhost", 1), HTTP: trusting(t, own.CertFile),
-		Namespace: r.namespace, Testbed: "bed", Jobs: [2]string{"job-a", "job-b"}, Seed: true,
-		Admin: r.token("admin", ""), Viewer: r.token("watcher", ""), Team: good, Nothing: r.token(nobody, ""),
-		Expired: endedToken(r), Foreign: r.token("admin", "spazio-scheduler"), Unknown: good[:len(good)-8] + "AAAAAAAA",
-	}
-	c := r.as(target.URL, good)
-	c.http = target.HTTP
+	url := "https://" + strings.Replace(address, "127.0.0.1", "localhost", 1)
+	c := r.as(url, good)
+	c.http = trusting(t, own.CertFile)
 	cluster.Eventually(t, "the program answers", func() (bool, any) {
-		response, err := target.HTTP.Get(target.URL + "/external/v1/openapi.json")
+		response, err := c.http.Get(url + "/external/v1/openapi.json")
 		if err != nil {
 			return false, err
 		}
@@ -54,11 +50,38 @@ func TestExternalContract(t *testing.T) {
 		status, answer, _ := c.ask("GET", in(r.namespace, "testbeds", "bed"), nil)
 		return status == 200 && strings.Contains(string(answer), `"free":4`) && strings.Contains(string(answer), `"ready":true`), string(answer)
 	})
-	servertest.Contract(t, target)
+	checkContract(t, own.CertFile, map[string]any{
+		"URL": url, "Namespace": r.namespace, "Testbed": "bed", "Jobs": []string{"job-a", "job-b"}, "Seed": true,
+		"Admin": r.token("admin", ""), "Viewer": r.token("watcher", ""), "Team": good, "Nothing": r.token(nobody, ""),
+		"Expired": endedToken(r), "Foreign": r.token("admin", "spazio-scheduler"), "Unknown": good[:len(good)-8] + "AAAAAAAA",
+	})
 	if p := do[[]wire.Scheduling](c, 200, "GET", "/external/schedulings", nil); len(p) > 0 {
 		t.Errorf("left: %+v", p)
 	}
 	program.Interrupt(t)
+}
+
+// checkContract runs TestContract of package server on a server with that certificate.
+func checkContract(t *testing.T, certificate string, target map[string]any) {
+	t.Helper()
+	dir := t.TempDir()
+	program, file := filepath.Join(dir, "server.test"), filepath.Join(dir, "target.json")
+	text, err := json.Marshal(target)
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "github.com/spazio-scheduler/spazio/external/server").CombinedOutput(); err != nil {
+		t.Fatalf("go test -c: %v\n%s", err, said)
+	}
+	command := exec.CommandContext(t.Context(), program, "-test.v", "-test.run=^TestContract$", "-test.timeout=10m", "-contract", file)
+	command.Env = append(os.Environ(), "SSL_CERT_FILE="+certificate)
+	said, err := command.CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "--- PASS: TestContract/SeedSchedulings") {
+		t.Errorf("the contract: %v\n%s", err, said)
+	}
 }
 
 // trusting returns a client that trusts a certificate.

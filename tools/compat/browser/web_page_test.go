@@ -1,4 +1,4 @@
-package web
+package browser
 
 import (
 	"errors"
@@ -14,15 +14,14 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
-	"github.com/spazio-scheduler/spazio/tools/compat/browser"
 	"github.com/spazio-scheduler/spazio/web"
 )
 
 // All rules of axe pass in all scenes, in both colour schemes, and in a narrow window.
-func TestAxe(t *testing.T) {
+func TestWebAxe(t *testing.T) {
 	for _, s := range scenes {
-		source, address := serve(t, s.state())
-		b := browser.Open(t, address, 1280, 900)
+		source, address := serveWeb(t, s.state())
+		b := Open(t, address, 1280, 900)
 		b.LetAxe()
 		for _, look := range []struct {
 			scheme string
@@ -49,8 +48,8 @@ func TestAxe(t *testing.T) {
 }
 
 // A source that fails is reported beside its last answer, and so is a server that is gone.
-func TestProblems(t *testing.T) {
-	source, address := serve(t, twenty())
+func TestWebProblems(t *testing.T) {
+	source, address := serveWeb(t, twenty())
 	b := show(t, address, 1280, 900)
 	b.Until(`document.querySelector("#link").textContent === "Live" && document.querySelector("#problem").hidden`)
 	source.set(func() { source.err = errors.New(hostile[0]) })
@@ -72,9 +71,9 @@ func TestProblems(t *testing.T) {
 }
 
 // A client over the limit gets a message, and a place once another client has left.
-func TestCrowded(t *testing.T) {
+func TestWebCrowded(t *testing.T) {
 	const most = 32
-	_, address := serve(t, twenty())
+	_, address := serveWeb(t, twenty())
 	var leave io.Closer
 	for range most {
 		answer, err := http.Get(address + "/page/events")
@@ -84,7 +83,7 @@ func TestCrowded(t *testing.T) {
 		defer answer.Body.Close()
 		leave = answer.Body
 	}
-	b := browser.Open(t, address, 1280, 900)
+	b := Open(t, address, 1280, 900)
 	b.Visit("/page/")
 	b.Until(fmt.Sprintf(`document.querySelector("#problem").textContent === "%d readers look already; trying again."`, most))
 	leave.Close()
@@ -94,11 +93,11 @@ func TestCrowded(t *testing.T) {
 }
 
 // The curves are drawn, and the point under the pointer is described.
-func TestCurves(t *testing.T) {
-	_, address := serve(t, twenty())
+func TestWebCurves(t *testing.T) {
+	_, address := serveWeb(t, twenty())
 	b := show(t, address, 1280, 900)
 	for _, id := range []string{"curves", "rates"} {
-		if n := eval[int](b, `(() => {
+		if n := Eval[int](b, `(() => {
 			const canvas = document.querySelector("#`+id+` canvas"), colours = new Set();
 			const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
 			for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) colours.add(data[i] + "," + data[i + 1] + "," + data[i + 2]);
@@ -108,12 +107,12 @@ func TestCurves(t *testing.T) {
 			t.Errorf("%s: got %d lines, want 2", id, n)
 		}
 	}
-	box := eval[[]float64](b, `(() => { const r = document.querySelector("#curves .u-over").getBoundingClientRect(); return [r.left + r.width * .45, r.top + r.height / 2]; })()`)
+	box := Eval[[]float64](b, `(() => { const r = document.querySelector("#curves .u-over").getBoundingClientRect(); return [r.left + r.width * .45, r.top + r.height / 2]; })()`)
 	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, box[0], box[1]))
 	b.Until(`/^After \d\d s: default-scheduler \d+, spazio \d+$/.test(document.querySelector("#curves-readout").textContent)`)
 	state := twenty()
 	var share float64
-	got := eval[string](b, `document.querySelector("#verdict").textContent`)
+	got := Eval[string](b, `document.querySelector("#verdict").textContent`)
 	if _, err := fmt.Sscanf(got, "spazio's pods are done in %f of the time of default-scheduler's.", &share); err != nil {
 		t.Fatalf("%v: %s", err, got)
 	}
@@ -133,16 +132,16 @@ func meanTook(r web.Run) float64 {
 }
 
 // The label of a line near the axis is above it, not among the axis's numbers.
-func TestNameOfLowCurve(t *testing.T) {
+func TestWebNameOfLowCurve(t *testing.T) {
 	state := twenty()
 	state.Runs[0].Completions = state.Runs[0].Completions[:3]
 	state.Runs[0].Ended = false
-	_, address := serve(t, state)
+	_, address := serveWeb(t, state)
 	b := show(t, address, 1280, 900)
 	b.Script(`window.names = {}; const fill = CanvasRenderingContext2D.prototype.fillText; CanvasRenderingContext2D.prototype.fillText = function (text, x, y) { if (this.font.includes("600 ")) window.names[text] = y / devicePixelRatio; return fill.call(this, text, x, y); }`)
 	b.Do(chromedp.EmulateViewport(1100, 900))
 	b.Until(`"default-scheduler" in window.names && "spazio" in window.names`)
-	if got := eval[string](b, `(() => { const plot = document.querySelector("#curves .u-over"); return Object.entries(window.names).filter(([, y]) => y < plot.offsetTop || y > plot.offsetTop + plot.offsetHeight).map((e) => e.join(" ")).join(); })()`); got != "" {
+	if got := Eval[string](b, `(() => { const plot = document.querySelector("#curves .u-over"); return Object.entries(window.names).filter(([, y]) => y < plot.offsetTop || y > plot.offsetTop + plot.offsetHeight).map((e) => e.join(" ")).join(); })()`); got != "" {
 		t.Errorf("got a label outside of the plot: %s", got)
 	}
 	b.Hold()
@@ -150,7 +149,7 @@ func TestNameOfLowCurve(t *testing.T) {
 
 // The label of a line at the top of the plot is below it, not on it; one that is longer than the plot
 // is shortened within it.
-func TestNameOfHighCurve(t *testing.T) {
+func TestWebNameOfHighCurve(t *testing.T) {
 	state := thousands()
 	long := strings.Repeat("profile-", 30)
 	for i := range state.Runs {
@@ -158,30 +157,30 @@ func TestNameOfHighCurve(t *testing.T) {
 			state.Runs[i].Profile = long
 		}
 	}
-	_, address := serve(t, state)
+	_, address := serveWeb(t, state)
 	b := show(t, address, 1280, 900)
 	b.Script(`window.names = {}; const fill = CanvasRenderingContext2D.prototype.fillText; CanvasRenderingContext2D.prototype.fillText = function (text, x, y) { if (this.font.includes("600 ")) { const w = this.measureText(text).width, left = this.textAlign === "right" ? x - w : x; window.names[this.fillStyle] = [text, ...[left, left + w, y].map((v) => v / devicePixelRatio)]; } return fill.call(this, text, x, y); }`)
 	b.Do(chromedp.EmulateViewport(1100, 900))
 	b.Until(`Object.keys(window.names).length === 2`)
-	if got := eval[string](b, `(() => { const plot = document.querySelector("#curves .u-over"); return Object.values(window.names).filter(([name, left, right, y]) => left < plot.offsetLeft || right > plot.offsetLeft + plot.offsetWidth || name !== "spazio" && !name.endsWith("…") || name === "spazio" && y < plot.offsetTop + plot.offsetHeight * .05 + 12).map((e) => e.join(" ")).join(); })()`); got != "" {
+	if got := Eval[string](b, `(() => { const plot = document.querySelector("#curves .u-over"); return Object.values(window.names).filter(([name, left, right, y]) => left < plot.offsetLeft || right > plot.offsetLeft + plot.offsetWidth || name !== "spazio" && !name.endsWith("…") || name === "spazio" && y < plot.offsetTop + plot.offsetHeight * .05 + 12).map((e) => e.join(" ")).join(); })()`); got != "" {
 		t.Errorf("got a misplaced label: %s", got)
 	}
 	b.Hold()
 }
 
-// barPaint is the limit for painting 5,000 nodes.
-const barPaint = 1500 * time.Millisecond
+// webBarPaint is the limit for painting 5,000 nodes.
+const webBarPaint = 1500 * time.Millisecond
 
-func TestPaint(t *testing.T) {
-	_, address := serve(t, thousands(), func(c *web.Config) { c.Interval = 0 })
-	b := browser.Open(t, address, 1280, 900)
+func TestWebPaint(t *testing.T) {
+	_, address := serveWeb(t, thousands(), func(c *web.Config) { c.Interval = 0 })
+	b := Open(t, address, 1280, 900)
 	var first, nodes []time.Duration
 	var spent time.Duration
 	for i := range 5 {
 		b.Visit("/page/")
 		b.Until(shown)
 		first = append(first, b.FirstPaint())
-		ms := eval[float64](b, `new Promise((done) => { const wait = () => { const m = performance.getEntriesByName("painted")[0]; m ? done(m.startTime) : requestAnimationFrame(wait); }; wait(); })`)
+		ms := Eval[float64](b, `new Promise((done) => { const wait = () => { const m = performance.getEntriesByName("painted")[0]; m ? done(m.startTime) : requestAnimationFrame(wait); }; wait(); })`)
 		nodes = append(nodes, time.Duration(ms*1e6))
 		if i == 0 {
 			spent = b.Spent() // including the start of the process
@@ -190,17 +189,17 @@ func TestPaint(t *testing.T) {
 	spent = (b.Spent() - spent) / 4
 	slices.Sort(first)
 	slices.Sort(nodes)
-	browser.Judge(t, "first paint, median of 5", first[2], barPaint)
-	browser.Judge(t, "5,000 nodes painted, median of 5", nodes[2], barPaint)
-	browser.Judge(t, "5,000 nodes painted, least of 5", nodes[0], barPaint)
+	Judge(t, "first paint, median of 5", first[2], webBarPaint)
+	Judge(t, "5,000 nodes painted, median of 5", nodes[2], webBarPaint)
+	Judge(t, "5,000 nodes painted, least of 5", nodes[0], webBarPaint)
 	t.Logf("processor time of the page's process for a visit: %.0f ms", spent.Seconds()*1e3)
 	b.Hold()
 }
 
 // The page and its window show the source's title, as text whatever it contains, and the program's name
 // if there is none.
-func TestTitle(t *testing.T) {
-	source, address := serve(t, twenty())
+func TestWebTitle(t *testing.T) {
+	source, address := serveWeb(t, twenty())
 	b := show(t, address, 1280, 900)
 	for _, title := range []string{"20 simulated nodes × 2 cores", "production", hostile[0], "production"} {
 		source.change(func(s *web.State) { s.Title = title })

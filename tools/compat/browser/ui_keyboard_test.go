@@ -1,4 +1,4 @@
-package external
+package browser
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ import (
 )
 
 // A person without a mouse logs in, creates a scheduling of slots, and deletes it again.
-func TestKeyboardAlone(t *testing.T) {
+func TestUIKeyboardAlone(t *testing.T) {
 	bench := serve(t)
 	b := open(t, bench.URL, 1280, 900)
 	b.visit("")
@@ -89,7 +89,7 @@ func TestKeyboardAlone(t *testing.T) {
 }
 
 // In a large test bed the arrow keys follow the visual order, although rows are beside each other.
-func TestArrowsInDenseGrid(t *testing.T) {
+func TestUIArrowsInDenseGrid(t *testing.T) {
 	bench := servertest.Start(t, withUI)
 	bench.Store.PutTestbed(testbedOf("default", "large", "n", 60, 4))
 	b := open(t, bench.URL, 1280, 900)

@@ -1,4 +1,4 @@
-package web
+package browser
 
 import (
 	"encoding/json"
@@ -12,14 +12,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/spazio-scheduler/spazio/tools/compat/browser"
 	"github.com/spazio-scheduler/spazio/web"
 )
-
-func eval[T any](b *browser.Tab, script string) T {
-	b.T.Helper()
-	return browser.Eval[T](b, script)
-}
 
 func quoted(text string) string {
 	data, err := json.Marshal(text)
@@ -36,28 +30,28 @@ func tile(name string) string {
 
 // Each node has a tile, each kind of node has its own look, and those that admit no pods are listed
 // with the reason.
-func TestTiles(t *testing.T) {
+func TestWebTiles(t *testing.T) {
 	for _, state := range []web.State{twenty(), thousands()} {
-		_, address := serve(t, state)
+		_, address := serveWeb(t, state)
 		b := show(t, address, 1280, 900)
 		var names []string
 		for _, n := range state.Nodes {
 			names = append(names, n.Name)
 		}
 		slices.Sort(names)
-		if got := eval[[]string](b, `[...document.querySelectorAll("#tiles > .tile")].map((t) => t.dataset.name)`); !slices.Equal(got, names) {
+		if got := Eval[[]string](b, `[...document.querySelectorAll("#tiles > .tile")].map((t) => t.dataset.name)`); !slices.Equal(got, names) {
 			t.Errorf("got %d tiles for %d nodes", len(got), len(names))
 		}
-		if n := eval[int](b, `new Set([...document.querySelectorAll("#legend .swatch")].map((s) => getComputedStyle(s).background)).size`); n != 8 {
+		if n := Eval[int](b, `new Set([...document.querySelectorAll("#legend .swatch")].map((s) => getComputedStyle(s).background)).size`); n != 8 {
 			t.Errorf("got %d looks, want 8", n)
 		}
-		if wrong := eval[string](b, `[...document.querySelectorAll(".tile")].filter((t) => getComputedStyle(t).backgroundImage.startsWith("repeating-linear-gradient") !== (t.dataset.kind === "stale")).map((t) => t.dataset.name).join()`); wrong != "" {
+		if wrong := Eval[string](b, `[...document.querySelectorAll(".tile")].filter((t) => getComputedStyle(t).backgroundImage.startsWith("repeating-linear-gradient") !== (t.dataset.kind === "stale")).map((t) => t.dataset.name).join()`); wrong != "" {
 			t.Errorf("got wrong hatching: %s", wrong)
 		}
 		// axe does not check the text that styles put on tiles: it must be readable on each.
 		for _, scheme := range []string{"light", "dark"} {
 			b.Likes(scheme)
-			if faint := eval[string](b, `(() => {
+			if faint := Eval[string](b, `(() => {
 				const light = (c) => { const [r, g, b] = c.match(/[\d.]+/g).map((v) => v / 255).map((v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
 				return [...document.querySelectorAll("#legend .swatch")].flatMap((s) => {
 					const style = getComputedStyle(s), stripe = style.backgroundImage.match(/rgb\([^)]*\)/)?.[0];
@@ -96,17 +90,17 @@ func TestTiles(t *testing.T) {
 			if selector == kind {
 				selector = `.tile[data-kind="` + kind + `"]`
 			}
-			if got := eval[int](b, `document.querySelectorAll('`+selector+`').length`); got != want {
+			if got := Eval[int](b, `document.querySelectorAll('`+selector+`').length`); got != want {
 				t.Errorf("want %d %s nodes, got %d tiles", want, kind, got)
 			}
 		}
-		why := eval[string](b, `document.querySelector("#reasons").innerText`)
+		why := Eval[string](b, `document.querySelector("#reasons").innerText`)
 		for _, want := range []string{"no agent has ever reported from it", "cordoned", "no report for "} {
 			if !strings.Contains(why, want) {
 				t.Errorf("%q is missing, got %q", want, why)
 			}
 		}
-		output := eval[[]string](b, `[...document.querySelectorAll("#reasons .reason bdi")].map((e) => e.textContent)`)
+		output := Eval[[]string](b, `[...document.querySelectorAll("#reasons .reason bdi")].map((e) => e.textContent)`)
 		if slices.Sort(output); len(slices.Compact(slices.Clone(output))) != len(output) {
 			t.Errorf("got a repeated reason: %q", output)
 		}
@@ -115,10 +109,10 @@ func TestTiles(t *testing.T) {
 }
 
 // A frame that is cut off leaves nothing behind in the next one.
-func TestPictureCutOff(t *testing.T) {
-	_, address := serve(t, twenty())
+func TestWebPictureCutOff(t *testing.T) {
+	_, address := serveWeb(t, twenty())
 	b := show(t, address, 1280, 900)
-	got := eval[string](b, `import("/page/static/x/nodes.js").then(({ Nodes }) => {
+	got := Eval[string](b, `import("/page/static/x/nodes.js").then(({ Nodes }) => {
 		const nodes = new Nodes(() => {}), row = (i, name) => [i, 1, 0, 80, 80, 0, 0, 0, 0, 0, name], tiles = () => [...document.querySelectorAll(".tile")].map((t) => t.dataset.name + "=" + t.getAttribute("aria-label").split(":")[0]).join(" ");
 		const all = [];
 		nodes.begin(2, 0, ""); nodes.rows([row(0, "a"), row(1, "b")], [""]); nodes.paint(); all.push(tiles());
@@ -136,26 +130,26 @@ func TestPictureCutOff(t *testing.T) {
 }
 
 // A page shows what it had while its server, back again, has no answer yet.
-func TestBackToNoAnswer(t *testing.T) {
-	source, address := serve(t, twenty())
+func TestWebBackToNoAnswer(t *testing.T) {
+	source, address := serveWeb(t, twenty())
 	b := show(t, address, 1280, 900)
-	before := eval[[]string](b, content)
+	before := Eval[[]string](b, webContent)
 	source.set(func() { source.err = errors.New("the scheduler is gone") })
 	source.cut()
 	b.Until(`document.querySelector("#problem").textContent.startsWith("No answer: the scheduler is gone") && Number(document.documentElement.dataset.frame) > 1`)
 	b.Until(`document.querySelector("#problem").textContent.endsWith(" What is below is of 09:30:12 UTC.")`)
-	if after := eval[[]string](b, content); !slices.Equal(before, after) {
+	if after := Eval[[]string](b, webContent); !slices.Equal(before, after) {
 		t.Errorf("%d of %q", len(after), after)
 	}
 	b.Hold("ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION")
 }
 
 // A saturated node looks so with the first frame of its State.
-func TestChangeIsShown(t *testing.T) {
+func TestWebChangeIsShown(t *testing.T) {
 	for _, n := range []int{20, 5000} {
 		state := twenty()
 		state.Nodes = fleet(n, 5)
-		source, address := serve(t, state)
+		source, address := serveWeb(t, state)
 		b := show(t, address, 1280, 900)
 		name := state.Nodes[n/2+1].Name
 		for turn, saturated := range []bool{true, false, true} {
@@ -175,7 +169,7 @@ func TestChangeIsShown(t *testing.T) {
 			if saturated {
 				want = "saturated"
 			}
-			if got := eval[string](b, `window.seen`); got != want {
+			if got := Eval[string](b, `window.seen`); got != want {
 				t.Errorf("of %d nodes: got %s, want %s", n, got, want)
 			}
 		}
@@ -183,13 +177,13 @@ func TestChangeIsShown(t *testing.T) {
 	}
 }
 
-// content is what a person finds on the page.
-const content = `[...document.querySelectorAll("#title, #verdict, #verdict-more, #nodes-count, #legend li, #letters, #reasons li, #runs *, #waiting-title, #waiting td, #waiting-more, .tile")]
+// webContent is what a person finds on the page.
+const webContent = `[...document.querySelectorAll("#title, #verdict, #verdict-more, #nodes-count, #legend li, #letters, #reasons li, #runs *, #waiting-title, #waiting td, #waiting-more, .tile")]
 	.map((e) => [e.tagName, e.dataset.kind, e.getAttribute("aria-label"), e.childElementCount ? "" : e.textContent, e.style?.width, e.closest("[hidden]") !== null].join("|"))`
 
 // After any events, the page that followed them equals a freshly loaded one.
-func TestFollowedIsRead(t *testing.T) {
-	source, address := serve(t, running())
+func TestWebFollowedIsRead(t *testing.T) {
+	source, address := serveWeb(t, running())
 	b := show(t, address, 1280, 900)
 	rng := rand.New(rand.NewPCG(4, 23))
 	for round := range 12 {
@@ -216,10 +210,10 @@ func TestFollowedIsRead(t *testing.T) {
 			}
 		})
 		b.Until(`document.querySelector("#title").textContent === ` + quoted(mark))
-		followed := eval[[]string](b, content)
+		followed := Eval[[]string](b, webContent)
 		b.Do(chromedp.Reload())
 		b.Until(shown)
-		read := eval[[]string](b, content)
+		read := Eval[[]string](b, webContent)
 		if !slices.Equal(read, followed) {
 			for i := range min(len(read), len(followed)) {
 				if read[i] != followed[i] {
@@ -234,7 +228,7 @@ func TestFollowedIsRead(t *testing.T) {
 }
 
 // Hostile names are text everywhere, break nothing, and do not affect the direction of other text.
-func TestHostileNames(t *testing.T) {
+func TestWebHostileNames(t *testing.T) {
 	state := running()
 	state.Title = hostile[0]
 	for i, name := range hostile {
@@ -242,18 +236,18 @@ func TestHostileNames(t *testing.T) {
 		state.Waiting[i] = web.Waiting{Namespace: "default", Name: name, Profile: name, Reason: name, Since: now}
 	}
 	state.Runs[0].Profile = hostile[0]
-	_, address := serve(t, state)
+	_, address := serveWeb(t, state)
 	b := show(t, address, 1280, 900)
 	for _, name := range hostile {
 		short := name
 		if len(short) > 253 {
 			short = short[:250] + "…"
 		}
-		if !eval[bool](b, tile(short)+` !== null`) {
+		if !Eval[bool](b, tile(short)+` !== null`) {
 			t.Errorf("got no node named %q", short)
 		}
 		for _, where := range []string{"#waiting td:nth-child(2)", "#waiting td:nth-child(4)", "#reasons .reason bdi"} {
-			if !eval[bool](b, `[...document.querySelectorAll(`+quoted(where)+`)].some((e) => e.textContent.startsWith(`+quoted(short[:min(len(short), 240)])+`))`) {
+			if !Eval[bool](b, `[...document.querySelectorAll(`+quoted(where)+`)].some((e) => e.textContent.startsWith(`+quoted(short[:min(len(short), 240)])+`))`) {
 				t.Errorf("%q is missing in %s", short, where)
 			}
 		}
@@ -262,10 +256,10 @@ func TestHostileNames(t *testing.T) {
 	b.Until(`document.querySelectorAll(".timeline li").length === 6`)
 	b.Script(tile(hostile[1]) + `.click()`)
 	b.Until(`document.querySelector("#detail-title").textContent === ` + quoted(hostile[1]) + ` && document.querySelectorAll("#detail .lines li").length === 2`)
-	if got := eval[string](b, `[document.images.length, window.harmed, document.querySelectorAll("main script, main iframe").length].join()`); got != "0,,0" {
+	if got := Eval[string](b, `[document.images.length, window.harmed, document.querySelectorAll("main script, main iframe").length].join()`); got != "0,,0" {
 		t.Errorf("pictures, harm, scripts: %s", got)
 	}
-	if n := eval[int](b, `[...document.querySelectorAll("bdi")].filter((e) => getComputedStyle(e).unicodeBidi !== "isolate").length`); n != 0 {
+	if n := Eval[int](b, `[...document.querySelectorAll("bdi")].filter((e) => getComputedStyle(e).unicodeBidi !== "isolate").length`); n != 0 {
 		t.Errorf("got %d names without isolation", n)
 	}
 	for _, width := range []int64{1280, 400} {

@@ -1,10 +1,9 @@
-package external
+package browser
 
 import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
-	"github.com/spazio-scheduler/spazio/tools/compat/browser"
 )
 
 // pages are the pages to look at: a name, a path, and what to do before.
@@ -15,8 +14,8 @@ var pages = []struct{ name, path, ready string }{
 	{"matrix", "matrix", ``},
 }
 
-func TestScreenshots(t *testing.T) {
-	browser.Pictures(t)
+func TestUIScreenshots(t *testing.T) {
+	Pictures(t)
 	bench := serve(t)
 	b := open(t, bench.URL, 1280, 900)
 	b.login(servertest.Admin)

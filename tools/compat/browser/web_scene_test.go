@@ -1,4 +1,4 @@
-package web
+package browser
 
 import (
 	"context"
@@ -14,15 +14,14 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/tools/compat/browser"
 	"github.com/spazio-scheduler/spazio/web"
 )
 
 // now is the time of the scenes.
 var now = time.Date(2026, 11, 23, 9, 30, 12, 0, time.UTC)
 
-// stage is a Source whose State the test sets.
-type stage struct {
+// webStage is a Source whose State the test sets.
+type webStage struct {
 	mu    sync.Mutex
 	state web.State
 	err   error
@@ -30,7 +29,7 @@ type stage struct {
 	cut   func()        // cuts all connections to the page
 }
 
-func (s *stage) State(ctx context.Context) (web.State, error) {
+func (s *webStage) State(ctx context.Context) (web.State, error) {
 	s.mu.Lock()
 	state, err, block := s.state, s.err, s.block
 	s.mu.Unlock()
@@ -44,7 +43,7 @@ func (s *stage) State(ctx context.Context) (web.State, error) {
 	return state, err
 }
 
-func (s *stage) Node(_ context.Context, name string) (web.Explanation, error) {
+func (s *webStage) Node(_ context.Context, name string) (web.Explanation, error) {
 	for _, n := range s.now().Nodes {
 		if n.Name == name {
 			return web.Explanation{
@@ -59,7 +58,7 @@ func (s *stage) Node(_ context.Context, name string) (web.Explanation, error) {
 	return web.Explanation{}, &field.Error{Package: "web", Field: "node", Value: name, Err: web.ErrUnknownNode}
 }
 
-func (s *stage) Pod(_ context.Context, namespace, name string) (web.Timeline, error) {
+func (s *webStage) Pod(_ context.Context, namespace, name string) (web.Timeline, error) {
 	if namespace != "default" {
 		return web.Timeline{}, &field.Error{Package: "web", Field: "pod", Value: namespace + "/" + name, Err: web.ErrUnknownPod}
 	}
@@ -78,21 +77,21 @@ func (s *stage) Pod(_ context.Context, namespace, name string) (web.Timeline, er
 	}, nil
 }
 
-func (s *stage) now() web.State {
+func (s *webStage) now() web.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
 }
 
 // set lets the test change how the source answers.
-func (s *stage) set(by func()) {
+func (s *webStage) set(by func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	by()
 }
 
 // change lets the test change a copy of the State; it must copy the slices that it changes.
-func (s *stage) change(by func(*web.State)) {
+func (s *webStage) change(by func(*web.State)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.state
@@ -102,9 +101,9 @@ func (s *stage) change(by func(*web.State)) {
 }
 
 // serve shows a State and its later frames.
-func serve(t testing.TB, state web.State, as ...func(*web.Config)) (*stage, string) {
+func serveWeb(t testing.TB, state web.State, as ...func(*web.Config)) (*webStage, string) {
 	t.Helper()
-	source := &stage{state: state}
+	source := &webStage{state: state}
 	// A check of every element blocks a page for longer than a reader may be slow.
 	c := web.Config{Source: source, Interval: 50 * time.Millisecond, WriteTimeout: time.Hour, Logger: slog.New(slog.DiscardHandler)}
 	for _, change := range as {
@@ -132,9 +131,9 @@ func serve(t testing.TB, state web.State, as ...func(*web.Config)) (*stage, stri
 }
 
 // show opens the page and waits for its nodes.
-func show(t testing.TB, address string, width, height int64) *browser.Tab {
+func show(t testing.TB, address string, width, height int64) *Tab {
 	t.Helper()
-	b := browser.Open(t, address, width, height)
+	b := Open(t, address, width, height)
 	b.Visit("/page/")
 	b.Until(shown)
 	return b

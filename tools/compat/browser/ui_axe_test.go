@@ -1,4 +1,4 @@
-package external
+package browser
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // All rules of axe pass on all pages, in both colour schemes, and in a narrow window.
-func TestAxe(t *testing.T) {
+func TestUIAxe(t *testing.T) {
 	bench := serve(t)
 	large := testbedOf("default", "large", "rack", 40, 4)
 	for i := range large.Slots {

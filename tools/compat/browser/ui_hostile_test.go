@@ -1,4 +1,4 @@
-package external
+package browser
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 
 // Hostile names are text, whether they existed or come later, break no page, and do not affect the
 // direction of other text.
-func TestHostileNames(t *testing.T) {
+func TestUIHostileNames(t *testing.T) {
 	bench := serve(t)
 	names := []string{
 		`<img src=x onerror="window.harmed=1">`,

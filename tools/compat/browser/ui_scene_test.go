@@ -1,4 +1,4 @@
-package external
+package browser
 
 import (
 	"encoding/json"

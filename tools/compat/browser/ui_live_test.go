@@ -1,4 +1,4 @@
-package external
+package browser
 
 import (
 	"context"
@@ -32,7 +32,7 @@ const content = `[...document.querySelectorAll("main [data-f], main td, main th,
 		e.tagName === "rect" ? Number(e.getAttribute("x")).toFixed(3) + " " + Number(e.getAttribute("width")).toFixed(3) : ""].join("|"))`
 
 // After any events, a page that followed them equals a freshly loaded one.
-func TestFollowedIsRead(t *testing.T) {
+func TestUIFollowedIsRead(t *testing.T) {
 	bench := serve(t)
 	b := open(t, bench.URL, 1280, 900)
 	b.login(servertest.Admin)
@@ -219,7 +219,7 @@ func replica(t *testing.T, store *servertest.Store) http.Handler {
 
 // An object that disappears after a page was rendered, and before it follows, disappears from the page,
 // too.
-func TestGoneBeforeFollowed(t *testing.T) {
+func TestUIGoneBeforeFollowed(t *testing.T) {
 	store := servertest.NewStore()
 	stage(store)
 	f, serving := &front{conns: make(map[net.Conn]bool)}, replica(t, store)
@@ -259,7 +259,7 @@ func TestGoneBeforeFollowed(t *testing.T) {
 
 // A killed server is reported at once, with the time since when the page is stale; on another replica
 // the page continues from its cursors, and shows the changes meanwhile.
-func TestReconnect(t *testing.T) {
+func TestUIReconnect(t *testing.T) {
 	store := servertest.NewStore()
 	stage(store)
 	f := &front{conns: make(map[net.Conn]bool)}
@@ -333,7 +333,7 @@ func TestReconnect(t *testing.T) {
 }
 
 // A link may contain the token: the page exchanges it for a session, which no script sees.
-func TestTokenInLink(t *testing.T) {
+func TestUITokenInLink(t *testing.T) {
 	bench := serve(t)
 	b := open(t, bench.URL, 1280, 900)
 	b.visit("login#token=" + servertest.Admin)
@@ -345,7 +345,7 @@ func TestTokenInLink(t *testing.T) {
 }
 
 // However many events there are, screen readers get at most one message in two seconds.
-func TestAnnouncements(t *testing.T) {
+func TestUIAnnouncements(t *testing.T) {
 	bench := serve(t)
 	b := open(t, bench.URL, 1280, 900)
 	b.login(servertest.Admin)

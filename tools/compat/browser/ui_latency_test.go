@@ -1,4 +1,4 @@
-package external
+package browser
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
-	"github.com/spazio-scheduler/spazio/tools/compat/browser"
 )
 
 // Limits for a page with 5,000 cells.
@@ -21,7 +20,7 @@ const (
 
 // A change of one of 5,000 slots reaches the page that follows them, and each cell remains the same
 // element.
-func TestLatency(t *testing.T) {
+func TestUILatency(t *testing.T) {
 	const nodes, perNode, changes = 1250, 4, 100
 	bench := servertest.Start(t, withUI)
 	large := testbedOf("default", "fleet", "node", nodes, perNode)
@@ -54,9 +53,9 @@ func TestLatency(t *testing.T) {
 	}
 	// The counts use a separate subscription.
 	b.Until(fmt.Sprintf(`document.querySelector('[data-count="reserved"]').textContent === "%d"`, changes))
-	browser.Judge(t, "change → page, p95 of "+fmt.Sprint(changes), quantile(late, .95), barChange)
-	browser.Judge(t, "change → page, median", quantile(late, .5), barChange)
-	browser.Judge(t, "first paint, median of 3", quantile(paints, .5), barPaint)
+	Judge(t, "change → page, p95 of "+fmt.Sprint(changes), quantile(late, .95), barChange)
+	Judge(t, "change → page, median", quantile(late, .5), barChange)
+	Judge(t, "first paint, median of 3", quantile(paints, .5), barPaint)
 	b.Hold()
 }
 

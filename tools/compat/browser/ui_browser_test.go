@@ -1,4 +1,4 @@
-package external
+package browser
 
 import (
 	"log/slog"
@@ -10,19 +10,18 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 	"github.com/spazio-scheduler/spazio/external/ui"
-	"github.com/spazio-scheduler/spazio/tools/compat/browser"
 )
 
 // tab is a page of the interface.
 type tab struct {
-	*browser.Tab
+	*Tab
 	url string
 }
 
 // open starts a browser with a tab of this size, for pages of the server at the address.
 func open(t testing.TB, address string, width, height int64) tab {
 	t.Helper()
-	return tab{browser.Open(t, address, width, height), address}
+	return tab{Open(t, address, width, height), address}
 }
 
 // visit opens a page by its path below /ui/.
@@ -35,7 +34,7 @@ func (b tab) visit(path string) {
 func (b tab) login(token string) {
 	b.T.Helper()
 	yes := true
-	browser.Call(b.Tab, network.SetCookie, network.SetCookieParams{
+	Call(b.Tab, network.SetCookie, network.SetCookieParams{
 		Name: "spazio-session", Value: token, URL: b.url, HTTPOnly: &yes, SameSite: network.CookieSameSiteStrict,
 	})
 }
@@ -43,7 +42,7 @@ func (b tab) login(token string) {
 // eval returns the result of a script.
 func eval[T any](b tab, script string) T {
 	b.T.Helper()
-	return browser.Eval[T](b.Tab, script)
+	return Eval[T](b.Tab, script)
 }
 
 // withUI enables the server's pages.

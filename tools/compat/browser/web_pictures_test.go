@@ -1,9 +1,8 @@
-package web
+package browser
 
 import (
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/tools/compat/browser"
 	"github.com/spazio-scheduler/spazio/web"
 )
 
@@ -12,24 +11,24 @@ var scenes = []struct {
 	name  string
 	state func() web.State
 	// runs before the screenshot
-	do func(*browser.Tab)
+	do func(*Tab)
 }{
-	{"twenty", twenty, func(*browser.Tab) {}},
-	{"running", running, func(b *browser.Tab) {
+	{"twenty", twenty, func(*Tab) {}},
+	{"running", running, func(b *Tab) {
 		b.Script(`document.querySelector('#waiting button').click()`)
 		b.Until(`document.querySelectorAll(".timeline li").length === 6`)
 	}},
-	{"thousands", thousands, func(b *browser.Tab) {
+	{"thousands", thousands, func(b *Tab) {
 		b.Script(`document.querySelector('.tile[data-kind="stale"]').click()`)
 		b.Until(`document.querySelectorAll("#detail .lines li").length === 2`)
 	}},
 }
 
-func TestPictures(t *testing.T) {
-	browser.Pictures(t)
+func TestWebPictures(t *testing.T) {
+	Pictures(t)
 	for _, s := range scenes {
-		_, address := serve(t, s.state())
-		b := browser.Open(t, address, 1280, 900)
+		_, address := serveWeb(t, s.state())
+		b := Open(t, address, 1280, 900)
 		for _, scheme := range []string{"light", "dark"} {
 			b.Likes(scheme)
 			b.Visit("/page/")

@@ -1,19 +1,28 @@
-package servertest
+package server_test
 
 import (
 	"cmp"
+	"encoding/json"
+	"flag"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spazio-scheduler/spazio/external/server"
+	"github.com/spazio-scheduler/spazio/external/server/servertest"
 )
 
-// Target is a server that is to keep to the contract.
-type Target struct {
+var contractOf = flag.String("contract", "", "a file that describes the server which TestContract tests, the fields of target as JSON; empty is a server of this process")
+
+// target is a server that is to keep to the contract.
+type target struct {
 	// URL is http[s]://HOST:PORT; HTTP makes the connections, nil is http.DefaultClient.
 	URL  string
-	HTTP *http.Client
+	HTTP *http.Client `json:"-"`
 	// Namespace has the Testbed, with two slots or more that are free, and the two Jobs,
 	// which no scheduling has and which keep no data. There are no schedulings in it, and
 	// the contract leaves none behind.
@@ -30,11 +39,45 @@ type Target struct {
 	Expired, Foreign, Unknown    string
 }
 
-// Contract tests every row of the interface, in its own form and, if it is served, in that
+// targetOf fills the bench's store, and returns its server as a target.
+func targetOf(b *servertest.Bench) target {
+	b.Fill()
+	return target{
+		URL: b.URL, Namespace: "team", Testbed: "bed", Jobs: [2]string{"job-a", "job-b"}, Seed: true,
+		Admin: servertest.Admin, Viewer: servertest.Viewer, Team: servertest.Team, Nothing: servertest.Nothing,
+		Expired: servertest.Expired, Foreign: servertest.Foreign, Unknown: servertest.Unknown,
+	}
+}
+
+// TestContract: the server of -contract keeps to the contract; without the flag it is one on
+// servertest's Store, with TLS and without.
+func TestContract(t *testing.T) {
+	if *contractOf != "" {
+		var to target
+		text, err := os.ReadFile(*contractOf)
+		if err == nil {
+			err = json.Unmarshal(text, &to)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkContract(t, to)
+		return
+	}
+	b := servertest.Start(t, func(c *server.Config) { c.SeedPaths, c.DefaultNamespace = true, "team" })
+	to := targetOf(b)
+	t.Run("plain", func(t *testing.T) { checkContract(t, to) })
+	tls := httptest.NewTLSServer(b.Server)
+	t.Cleanup(tls.Close)
+	to.URL, to.HTTP = tls.URL, tls.Client()
+	t.Run("TLS", func(t *testing.T) { checkContract(t, to) })
+}
+
+// checkContract tests every row of the interface, in its own form and, if it is served, in that
 // of the thesis: what is answered, what is refused, and that nothing is written then. What
 // the server may read late, as from a cache, is waited for.
-func Contract(t *testing.T, target Target) {
-	c := &contract{Target: target}
+func checkContract(t *testing.T, of target) {
+	c := &contract{target: of}
 	c.HTTP = cmp.Or(c.HTTP, http.DefaultClient)
 	c.v1 = "/external/v1"
 	c.in = c.v1 + "/namespaces/" + c.Namespace
@@ -57,7 +100,7 @@ type part struct {
 }
 
 type contract struct {
-	Target
+	target
 	v1, in string
 }
 
