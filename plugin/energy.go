@@ -10,7 +10,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -111,7 +111,7 @@ func (h *Hub) meter() {
 // that has left the ledger meanwhile is forgotten again.
 func (h *Hub) enterAll() {
 	for _, pod := range h.allPods() {
-		if pod.Spec.NodeName == "" || podstate.IsTerminal(pod) || podstate.IsMirror(pod) {
+		if pod.Spec.NodeName == "" || objects.IsTerminal(pod) || objects.IsMirror(pod) {
 			continue
 		}
 		h.workloads.enter(h.workloads.identify(pod), pod.UID)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -30,7 +30,7 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	profile := h.profileOf(pod)
 	e := Explanation{
 		Pod: pod.Namespace + "/" + pod.Name, UID: pod.UID, Profile: pod.Spec.SchedulerName, Ours: profile != nil,
-		Unscheduled: podstate.Unscheduled(pod), Attempt: h.lastAttempt(pod.UID),
+		Unscheduled: objects.Unscheduled(pod), Attempt: h.lastAttempt(pod.UID),
 	}
 	e.State, e.Node = h.podState(pod, profile)
 	e.Steps = h.timeline(pod)
@@ -118,7 +118,7 @@ func (h *Hub) findPod(name string) (*v1.Pod, error) {
 func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 	known, ok := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
 	switch {
-	case podstate.IsTerminal(pod):
+	case objects.IsTerminal(pod):
 		return PodEnded, pod.Spec.NodeName
 	case ok && !known.Confirmed:
 		return PodInFlight, known.Node
@@ -181,7 +181,7 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 func (h *Hub) Pending(most int) (oldest []PendingPod, total int) {
 	var pods []*v1.Pod
 	for _, pod := range h.Pods() {
-		if pod.Spec.NodeName != "" || podstate.IsTerminal(pod) {
+		if pod.Spec.NodeName != "" || objects.IsTerminal(pod) {
 			continue
 		}
 		if _, reserved := h.ledger.Pod(reserve.KeyOf(string(pod.UID))); !reserved {
@@ -220,7 +220,7 @@ func (h *Hub) whyPending(pod *v1.Pod) string {
 	if a := h.waiting.find(pod.UID); a != nil {
 		summary = a.summary.Load()
 	}
-	said := podstate.Unscheduled(pod)
+	said := objects.Unscheduled(pod)
 	switch {
 	case summary != nil && summary.WithRoom == 0 && len(summary.Refusals) > 0:
 		return fmt.Sprintf("none of %s has room: %s", plural(summary.Nodes, "node"), inWords(summary.Refusals))
@@ -284,11 +284,11 @@ func (h *Hub) timeline(pod *v1.Pod) []Step {
 	if node != "" {
 		steps = append(steps, e.onNode(pod, claimed && known.Confirmed && known.Progress != reserve.Ended)...)
 	}
-	if at := podstate.StartedAt(pod); !at.IsZero() {
+	if at := objects.StartedAt(pod); !at.IsZero() {
 		steps = append(steps, inSeconds(StepStarted, "", at))
 	}
-	if podstate.IsTerminal(pod) {
-		ended := inSeconds(StepEnded, "", podstate.EndedAt(pod))
+	if objects.IsTerminal(pod) {
+		ended := inSeconds(StepEnded, "", objects.EndedAt(pod))
 		ended.Phase = string(pod.Status.Phase)
 		steps = append(steps, ended)
 	}

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -178,7 +178,7 @@ func (e *history) onNode(pod *v1.Pod, lists bool) (steps []Step) {
 	if e.bound != 0 {
 		steps = append(steps, Step{Name: StepBound, Node: node, At: stamp(e.bound)})
 	} else {
-		steps = append(steps, inSeconds(StepBound, node, podstate.ScheduledAt(pod)))
+		steps = append(steps, inSeconds(StepBound, node, objects.ScheduledAt(pod)))
 	}
 	if e.listed != 0 {
 		steps = append(steps, Step{Name: StepListed, Node: node, At: stamp(e.listed)})

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -406,13 +406,13 @@ const (
 
 // isOverdue reports whether a pod was bound to a node without room.
 func isOverdue(pod *v1.Pod) bool {
-	return podstate.Condition(pod, OverdueCondition, v1.ConditionTrue) != nil
+	return objects.Condition(pod, OverdueCondition, v1.ConditionTrue) != nil
 }
 
 // roomSince returns since when a pod is marked as waiting for room, or the zero time. The mark is
 // all that a scheduler knows about pods that waited before it started.
 func roomSince(pod *v1.Pod) time.Time {
-	if c := podstate.Condition(pod, WaitsForRoomCondition, v1.ConditionTrue); c != nil {
+	if c := objects.Condition(pod, WaitsForRoomCondition, v1.ConditionTrue); c != nil {
 		return c.LastTransitionTime.Time
 	}
 	return time.Time{}

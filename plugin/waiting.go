@@ -11,7 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/placement"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -219,7 +219,7 @@ func (w *waiting) enlist(p *waitingPod, k kind) {
 		p.arrival = w.arrivals
 	}
 	p.workloadDemand = w.join(k)
-	w.queue.AddPod(p.number, placement.Pod{Workload: p.workloadDemand.number, Priority: podstate.Priority(p.pod), Order: w.order(p)})
+	w.queue.AddPod(p.number, placement.Pod{Workload: p.workloadDemand.number, Priority: objects.Priority(p.pod), Order: w.order(p)})
 	if !since.IsZero() {
 		w.queue.StartWait(p.number, since.Sub(w.start))
 	}
