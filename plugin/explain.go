@@ -119,21 +119,21 @@ func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 	known, ok := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
 	switch {
 	case objects.IsTerminal(pod):
-		return PodEnded, pod.Spec.NodeName
+		return podEnded, pod.Spec.NodeName
 	case ok && !known.Confirmed:
-		return PodInFlight, known.Node
+		return podInFlight, known.Node
 	case ok:
-		return PodCounted, known.Node
+		return podCounted, known.Node
 	case pod.Spec.NodeName != "" && h.Placeholder(pod.UID):
-		return PodPlaceholder, pod.Spec.NodeName
+		return podPlaceholder, pod.Spec.NodeName
 	case pod.Spec.NodeName != "":
-		return PodExempt, pod.Spec.NodeName
+		return podExempt, pod.Spec.NodeName
 	case profile == nil || profile.exempt(pod):
-		return PodExempt, ""
+		return podExempt, ""
 	case h.waiting.find(pod.UID) != nil:
-		return PodWaiting, ""
+		return podWaiting, ""
 	}
-	return PodNew, ""
+	return podNew, ""
 }
 
 func (h *Hub) lastAttempt(uid types.UID) *Attempt {
@@ -270,25 +270,25 @@ func (h *Hub) timeline(pod *v1.Pod) []Step {
 	key, node := reserve.KeyOf(string(pod.UID)), pod.Spec.NodeName
 	e := h.histories.find(key)
 	known, claimed := h.ledger.Pod(key)
-	steps := []Step{inSeconds(StepCreated, "", pod.CreationTimestamp.Time)}
+	steps := []Step{inSeconds(stepCreated, "", pod.CreationTimestamp.Time)}
 	if e.tries > 0 {
-		steps = append(steps, Step{Name: StepTried, At: stamp(e.first), Tries: e.export()})
+		steps = append(steps, Step{Name: stepTried, At: stamp(e.first), Tries: e.export()})
 	}
 	if e.reserved != 0 {
 		on := node
 		if claimed {
 			on = known.Node
 		}
-		steps = append(steps, Step{Name: StepReserved, Node: on, At: stamp(e.reserved)})
+		steps = append(steps, Step{Name: stepReserved, Node: on, At: stamp(e.reserved)})
 	}
 	if node != "" {
 		steps = append(steps, e.onNode(pod, claimed && known.Confirmed && known.Progress != reserve.Ended)...)
 	}
 	if at := objects.StartedAt(pod); !at.IsZero() {
-		steps = append(steps, inSeconds(StepStarted, "", at))
+		steps = append(steps, inSeconds(stepStarted, "", at))
 	}
 	if objects.IsTerminal(pod) {
-		ended := inSeconds(StepEnded, "", objects.EndedAt(pod))
+		ended := inSeconds(stepEnded, "", objects.EndedAt(pod))
 		ended.Phase = string(pod.Status.Phase)
 		steps = append(steps, ended)
 	}

@@ -66,9 +66,8 @@ type HubOptions struct {
 	// Buffer, if set, names the CapacityBuffer that asks for nodes for a pod that waits for room, as
 	// namespace/name, empty if none does. It is called concurrently.
 	Buffer func(*v1.Pod) string
-	// Silences configures the events about silent nodes, except After, which is an argument of
-	// the plugin.
-	Silences SilenceConfig
+	// silencePeriod and silenceGap replace the constants of these names.
+	silencePeriod, silenceGap time.Duration
 }
 
 // Hub is what the profiles of a scheduler share: the signals, the ledger, the waiting pods and

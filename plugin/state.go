@@ -146,7 +146,7 @@ type NodePod struct {
 	// Pod is namespace/name.
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
-	// Profile is the pod's scheduler, State one of the constants PodInFlight to PodExempt.
+	// Profile is the pod's scheduler, State one of the constants podInFlight to podExempt.
 	Profile string    `json:"profile"`
 	State   string    `json:"state"`
 	Created time.Time `json:"created"`
@@ -177,17 +177,17 @@ type WorkloadEnergy struct {
 
 // States of a pod in the plugin's eyes.
 const (
-	// PodNew has not been tried; PodWaiting was, and found no room; PodInFlight
-	// was given to a node that has not yet reported it; PodCounted is in its
-	// node's reports; PodEnded is terminal; PodPlaceholder holds room on its node; PodExempt
+	// podNew has not been tried; podWaiting was, and found no room; podInFlight
+	// was given to a node that has not yet reported it; podCounted is in its
+	// node's reports; podEnded is terminal; podPlaceholder holds room on its node; podExempt
 	// is not handled by the plugin.
-	PodNew         = "new"
-	PodWaiting     = "waiting"
-	PodInFlight    = "in flight"
-	PodCounted     = "counted"
-	PodEnded       = "ended"
-	PodPlaceholder = "holding room"
-	PodExempt      = "exempt"
+	podNew         = "new"
+	podWaiting     = "waiting"
+	podInFlight    = "in flight"
+	podCounted     = "counted"
+	podEnded       = "ended"
+	podPlaceholder = "holding room"
+	podExempt      = "exempt"
 )
 
 // Errors of Explain.
@@ -204,8 +204,8 @@ type Explanation struct {
 	// Profile is the pod's scheduler; Ours reports whether it enables the plugin here.
 	Profile string `json:"profile"`
 	Ours    bool   `json:"ours"`
-	// State is one of the constants PodNew to PodExempt; Node is where the pod is
-	// or goes.
+	// State is new, waiting, in flight, counted, ended, holding room or exempt; Node is where the pod
+	// is or goes.
 	State string `json:"state"`
 	Node  string `json:"node,omitempty"`
 	// Unscheduled is the message of the pod's condition PodScheduled while that is
@@ -314,25 +314,25 @@ const (
 
 // Names of a pod's steps, in the order in which they come.
 const (
-	// StepCreated: the API has it.
-	StepCreated = "created"
-	// StepTried: the scheduler looked for a node for it, for the first time.
-	StepTried = "tried"
-	// StepReserved: it was put in flight to a node.
-	StepReserved = "reserved"
-	// StepBound: the API has it on the node.
-	StepBound = "bound"
-	// StepListed: a report of the node's agent counted it for the first time.
-	StepListed = "listed"
-	// StepStarted: the first of its containers runs.
-	StepStarted = "started"
-	// StepEnded: the last of its containers has ended.
-	StepEnded = "ended"
+	// stepCreated: the API has it.
+	stepCreated = "created"
+	// stepTried: the scheduler looked for a node for it, for the first time.
+	stepTried = "tried"
+	// stepReserved: it was put in flight to a node.
+	stepReserved = "reserved"
+	// stepBound: the API has it on the node.
+	stepBound = "bound"
+	// stepListed: a report of the node's agent counted it for the first time.
+	stepListed = "listed"
+	// stepStarted: the first of its containers runs.
+	stepStarted = "started"
+	// stepEnded: the last of its containers has ended.
+	stepEnded = "ended"
 )
 
 // Step is one thing that has happened to a pod. A plain value.
 type Step struct {
-	// Name is one of the constants StepCreated to StepEnded.
+	// Name is created, tried, reserved, bound, listed, started or ended.
 	Name string `json:"name"`
 	// At is when the step happened; absent if that is no longer known, as after a restart.
 	At *time.Time `json:"at,omitempty"`
@@ -341,9 +341,9 @@ type Step struct {
 	WholeSeconds bool `json:"wholeSeconds,omitempty"`
 	// Node is the node of a step that has to do with one.
 	Node string `json:"node,omitempty"`
-	// Tries is set only for StepTried.
+	// Tries is set only for tried.
 	Tries *Tries `json:"tries,omitempty"`
-	// Phase is set only for StepEnded: Succeeded or Failed.
+	// Phase is set only for ended: Succeeded or Failed.
 	Phase string `json:"phase,omitempty"`
 }
 

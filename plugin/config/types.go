@@ -146,16 +146,14 @@ type SpazioArgs struct {
 // Defaults of SpazioArgs.
 const (
 	DefaultListen        = "127.0.0.1:9690"
-	DefaultMaxAge        = reserve.DefaultMaxAge
 	DefaultRetryPeriod   = 30 * time.Second
-	DefaultMaxWait       = reserve.DefaultMaxWait
-	DefaultAssumedTTL    = 15 * time.Minute
-	DefaultMaxReportRate = 20
-	DefaultReportBurst   = 40
-	DefaultTokenAudience = "spazio-scheduler"
-	// DefaultSignalLostAfter is how long a node must be silent until an event announces it.
-	DefaultSignalLostAfter = 5 * time.Minute
-	DefaultOptOut          = "spazio-scheduler.github.io/opt-out"
+	defaultAssumedTTL    = 15 * time.Minute
+	defaultMaxReportRate = 20
+	defaultReportBurst   = 40
+	defaultTokenAudience = "spazio-scheduler"
+	// defaultSignalLostAfter is how long a node must be silent until an event announces it.
+	defaultSignalLostAfter = 5 * time.Minute
+	defaultOptOut          = "spazio-scheduler.github.io/opt-out"
 
 	// EnergyMarginal and EnergyRemaining are the values of EnergyObjective.
 	EnergyMarginal  = "Marginal"
@@ -165,7 +163,7 @@ const (
 	ProfilesOff            = "Off"
 	ProfilesObserve        = "Observe"
 	ProfilesOn             = "On"
-	DefaultProfileHalfLife = 24 * time.Hour
+	defaultProfileHalfLife = 24 * time.Hour
 
 	defaultMinFreePods  = 1
 	defaultTieTolerance = .5
@@ -176,26 +174,26 @@ const (
 // WithDefaults returns a copy with the empty fields set to their defaults.
 func (a SpazioArgs) WithDefaults() SpazioArgs {
 	setDefault(&a.Listen, DefaultListen)
-	setDefault(&a.TokenAudience, DefaultTokenAudience)
-	setDefault(&a.MaxAge.Duration, DefaultMaxAge)
+	setDefault(&a.TokenAudience, defaultTokenAudience)
+	setDefault(&a.MaxAge.Duration, reserve.DefaultMaxAge)
 	setDefault(&a.StartupGrace.Duration, a.MaxAge.Duration)
 	setDefault(&a.StalePolicy, reserve.Neutral.String())
 	setDefault(&a.MinFreePods, defaultMinFreePods)
 	setDefault(&a.RetryPeriod.Duration, DefaultRetryPeriod)
 	if a.MaxWait == nil {
-		a.MaxWait = &metav1.Duration{Duration: DefaultMaxWait}
+		a.MaxWait = &metav1.Duration{Duration: reserve.DefaultMaxWait}
 	}
-	setDefault(&a.AssumedTTL.Duration, DefaultAssumedTTL)
+	setDefault(&a.AssumedTTL.Duration, defaultAssumedTTL)
 	setDefault(&a.IdleTimeout.Duration, idleTimeout(a.MaxAge.Duration))
-	setDefault(&a.SignalLostAfter.Duration, max(DefaultSignalLostAfter, a.MaxAge.Duration))
-	setDefault(&a.MaxReportRate, DefaultMaxReportRate)
-	setDefault(&a.ReportBurst, DefaultReportBurst)
+	setDefault(&a.SignalLostAfter.Duration, max(defaultSignalLostAfter, a.MaxAge.Duration))
+	setDefault(&a.MaxReportRate, defaultMaxReportRate)
+	setDefault(&a.ReportBurst, defaultReportBurst)
 	setDefault(&a.TieTolerance, defaultTieTolerance)
 	setDefault(&a.EnergyObjective, EnergyMarginal)
 	setDefault(&a.Profiles, ProfilesOn)
-	setDefault(&a.ProfileHalfLife.Duration, DefaultProfileHalfLife)
-	setDefault(&a.OptOutAnnotation, DefaultOptOut)
-	setDefault(&a.OptOutToleration, DefaultOptOut)
+	setDefault(&a.ProfileHalfLife.Duration, defaultProfileHalfLife)
+	setDefault(&a.OptOutAnnotation, defaultOptOut)
+	setDefault(&a.OptOutToleration, defaultOptOut)
 	return a
 }
 

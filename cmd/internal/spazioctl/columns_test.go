@@ -64,7 +64,7 @@ func explained() plugin.Explanation {
 		Workload:    &plugin.WorkloadState{Workload: hostile[0], Source: "profile"},
 		Energy:      &s.Energy.Workloads[0],
 		RoomSince:   &at,
-		Steps:       []plugin.Step{{Name: plugin.StepReserved, At: &at, Node: hostile[1]}, {Name: plugin.StepBound, At: &at, Node: hostile[0]}},
+		Steps:       []plugin.Step{{Name: "reserved", At: &at, Node: hostile[1]}, {Name: "bound", At: &at, Node: hostile[0]}},
 	}
 	for i, n := range s.Nodes {
 		v := plugin.NodeVerdict{NodeState: n, ByProfile: n.Limiting, Takes: map[string]float64{n.Limiting: 1e6, "cpu": 1e6}}

@@ -50,8 +50,8 @@ func explanation() plugin.Explanation {
 	tried := created.Add(250 * time.Millisecond)
 	return plugin.Explanation{
 		Steps: []plugin.Step{
-			{Name: plugin.StepCreated, At: &created, WholeSeconds: true},
-			{Name: plugin.StepTried, At: &tried, Tries: &plugin.Tries{Count: 12, Last: created.Add(3 * time.Second),
+			{Name: "created", At: &created, WholeSeconds: true},
+			{Name: "tried", At: &tried, Tries: &plugin.Tries{Count: 12, Last: created.Add(3 * time.Second),
 				Refusals: []plugin.RefusalClass{{Reason: "no room", Tries: 11, Nodes: 3}}}},
 		},
 		Pod: "shop/cart", UID: "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f", Profile: "spazio", Ours: true, State: "waiting",
