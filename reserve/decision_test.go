@@ -252,7 +252,7 @@ func FuzzNormalize(f *testing.F) {
 		raw := []float64{a, b, c}
 		got := reserve.NormalizeTo(nil, raw)
 		for i := range got {
-			if got[i] < 0 || got[i] > reserve.MaxScore {
+			if got[i] < 0 || got[i] > 100 {
 				t.Fatalf("NormalizeTo(%v) = %v", raw, got)
 			}
 			for j := range got {

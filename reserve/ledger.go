@@ -98,17 +98,6 @@ func (l *Ledger) claimed(pod PodKey) *entry {
 	return nil
 }
 
-// InFlight returns the summed demand of the node's pods in flight, in pods; 0 for a node that
-// is not known.
-func (l *Ledger) InFlight(node string) float64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a := l.accounts[node]; a != nil {
-		return a.InFlight()
-	}
-	return 0
-}
-
 // Reserve puts a pod in flight to a node, assumed until MarkBound or Bound.
 // A demand that does not validate is an ErrInvalid. Repeating it renews the time
 // limit; for another node it moves the pod. A pod that the API says is
