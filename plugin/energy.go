@@ -46,20 +46,11 @@ func (c *consumption) estimate(of profile.Workload) energy.Estimate {
 // typical returns the estimate for a pod of no particular workload.
 func (c *consumption) typical() energy.Estimate { return c.estimate(profile.Workload{}) }
 
-func workloadEnergy(workload string, e energy.Estimate) WorkloadEnergy {
-	return WorkloadEnergy{Workload: workload, Cores: e.Cores, Watts: e.Watts, SD: e.SD, Pods: e.Pods, Known: e.Known, Joules: e.Joules}
-}
-
 // largest returns the workloads whose pods take most now, the largest first.
-func (c *consumption) largest(most int, now time.Time) []WorkloadEnergy {
+func (c *consumption) largest(most int, now time.Time) []energy.WorkloadEstimate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := c.book.LargestTo(nil, most, now)
-	stated := make([]WorkloadEnergy, len(list))
-	for i, w := range list {
-		stated[i] = workloadEnergy(w.Workload, w.Estimate)
-	}
-	return stated
+	return c.book.LargestTo([]energy.WorkloadEstimate{}, most, now)
 }
 
 // longestSpan is the longest time that one report's figures may stand for, a few of an agent's

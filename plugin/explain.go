@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -46,8 +47,7 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	e.Nodes = profile.verdicts(pod)
 	h.explainWorkload(&e, pod)
 	if of := h.workloads.identify(pod); h.consumption.on.Load() {
-		w := workloadEnergy(of.String(), h.consumption.estimate(of))
-		e.Energy = &w
+		e.Energy = &energy.WorkloadEstimate{Workload: of.String(), Estimate: h.consumption.estimate(of)}
 	}
 	return e, nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -116,7 +117,7 @@ type EnergyStatus struct {
 	Objective string  `json:"objective"`
 	Cores     float64 `json:"cores"`
 	// Workloads lists the workloads whose pods take most, at most 100, the largest first.
-	Workloads []WorkloadEnergy `json:"workloads"`
+	Workloads []energy.WorkloadEstimate `json:"workloads"`
 }
 
 // Status is what Handler answers.
@@ -158,22 +159,6 @@ type NodePod struct {
 
 // ErrUnknownNode is the error of ExplainNode for a node that the scheduler does not know.
 var ErrUnknownNode = errors.New("no such node")
-
-// WorkloadEnergy is what a workload's pods take, as their nodes measured it.
-type WorkloadEnergy struct {
-	// Workload is namespace/kind/name.
-	Workload string `json:"workload"`
-	// Cores and Watts are per pod, SD is the standard deviation of Watts, and Pods is how many
-	// pods were observed lately. Known reports whether they are the workload's own figures, not
-	// the mean of all workloads.
-	Cores float64 `json:"cores"`
-	Watts float64 `json:"watts"`
-	SD    float64 `json:"sd"`
-	Pods  int     `json:"pods"`
-	Known bool    `json:"known"`
-	// Joules is the energy that the workload's pods have taken since the scheduler started.
-	Joules float64 `json:"joules"`
-}
 
 // States of a pod in the plugin's eyes.
 const (
@@ -230,7 +215,7 @@ type Explanation struct {
 	Workload *WorkloadState `json:"workload,omitempty"`
 	// Energy is what its workload's pods were measured to take; nil as long as no agent
 	// reports it, and no profile ranks nodes by it.
-	Energy *WorkloadEnergy `json:"energy,omitempty"`
+	Energy *energy.WorkloadEstimate `json:"energy,omitempty"`
 	// Nodes are all nodes as they are now, by name.
 	Nodes []NodeVerdict `json:"nodes"`
 }
