@@ -161,12 +161,12 @@ func TestChoice(t *testing.T) {
 		want   string
 	}{
 		{page.Choice{}, "a b c d"},
-		{page.Choice{Order: page.ByFree}, "a b c d"},
-		{page.Choice{Order: page.ByAvail}, "d b c a"},
-		{page.Choice{Order: page.ByInFlight}, "a b c d"},
-		{page.Choice{Order: page.ByAge}, "d b c a"},
-		{page.Choice{Order: page.ByName}, "a b c d"},
-		{page.Choice{Order: page.ByAvail, Limit: 2}, "d b"},
+		{page.Choice{Order: "free"}, "a b c d"},
+		{page.Choice{Order: "avail"}, "d b c a"},
+		{page.Choice{Order: "inflight"}, "a b c d"},
+		{page.Choice{Order: "age"}, "d b c a"},
+		{page.Choice{Order: "name"}, "a b c d"},
+		{page.Choice{Order: "avail", Limit: 2}, "d b"},
 		{page.Choice{Limit: 4}, "a b c d"},
 		{page.Choice{Limiting: "cpu"}, "b c"},
 		{page.Choice{Name: regexp.MustCompile("[ad]")}, "a d"},
@@ -197,7 +197,7 @@ func TestChoiceOfVerdicts(t *testing.T) {
 		want   string
 	}{
 		{page.Choice{}, "b c d a e"},
-		{page.Choice{Order: page.ByName, Limit: 3}, "b c d"},
+		{page.Choice{Order: "name", Limit: 3}, "b c d"},
 		{page.Choice{Name: regexp.MustCompile("[ae]")}, "a e"},
 	} {
 		got, err := test.choice.Verdicts(nodes)
