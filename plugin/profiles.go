@@ -151,7 +151,7 @@ type knowledge struct {
 // The knowledge about a pod is that about its workload's pods; see knowledgeOf.
 func (h *Hub) knowledge(pod *v1.Pod) knowledge {
 	if h.profiling.off() { // without looking for the pod's workload
-		return knowledge{source: SourceOff}
+		return knowledge{source: sourceOff}
 	}
 	return h.knowledgeOf(h.workloads.identify(pod))
 }
@@ -159,20 +159,20 @@ func (h *Hub) knowledge(pod *v1.Pod) knowledge {
 // knowledgeOf returns what is known about a workload's pods.
 func (h *Hub) knowledgeOf(of profile.Workload) knowledge {
 	if h.profiling.off() {
-		return knowledge{source: SourceOff}
+		return knowledge{source: sourceOff}
 	}
 	p, distrusted := h.workloads.estimate(of)
 	switch {
 	case p == nil:
-		return knowledge{source: SourceTypical}
+		return knowledge{source: sourceTypical}
 	case p.mode == v1alpha1.Off:
-		return knowledge{source: SourceOff}
+		return knowledge{source: sourceOff}
 	case distrusted:
 		return knowledge{source: SourceContradicted}
 	}
 	d := p.at(h.clock(), h.args.ProfileHalfLife.Duration)
 	if d == (profile.Demand{}) {
-		return knowledge{source: SourceTypical}
+		return knowledge{source: sourceTypical}
 	}
 	return knowledge{demand: d, source: SourceProfile, decides: p.mode != v1alpha1.Observe}
 }

@@ -292,9 +292,9 @@ type PendingPod struct {
 // measurements of its pods contradict, or one that is not to be used.
 const (
 	SourceProfile      = "profile"
-	SourceTypical      = "typical"
+	sourceTypical      = "typical"
 	SourceContradicted = "contradicted"
-	SourceOff          = "off"
+	sourceOff          = "off"
 )
 
 // Names of a pod's steps, in the order in which they come.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -155,9 +156,9 @@ const (
 	defaultSignalLostAfter = 5 * time.Minute
 	defaultOptOut          = "spazio-scheduler.github.io/opt-out"
 
-	// EnergyMarginal and EnergyRemaining are the values of EnergyObjective.
-	EnergyMarginal  = "Marginal"
-	EnergyRemaining = "Remaining"
+	// energyMarginal and energyRemaining are the values of EnergyObjective.
+	energyMarginal  = "Marginal"
+	energyRemaining = "Remaining"
 
 	// ProfilesOff, ProfilesObserve and ProfilesOn are the values of Profiles.
 	ProfilesOff            = "Off"
@@ -173,27 +174,27 @@ const (
 
 // WithDefaults returns a copy with the empty fields set to their defaults.
 func (a SpazioArgs) WithDefaults() SpazioArgs {
-	setDefault(&a.Listen, DefaultListen)
-	setDefault(&a.TokenAudience, defaultTokenAudience)
-	setDefault(&a.MaxAge.Duration, reserve.DefaultMaxAge)
-	setDefault(&a.StartupGrace.Duration, a.MaxAge.Duration)
-	setDefault(&a.StalePolicy, reserve.Neutral.String())
-	setDefault(&a.MinFreePods, defaultMinFreePods)
-	setDefault(&a.RetryPeriod.Duration, DefaultRetryPeriod)
+	a.Listen = cmp.Or(a.Listen, DefaultListen)
+	a.TokenAudience = cmp.Or(a.TokenAudience, defaultTokenAudience)
+	a.MaxAge.Duration = cmp.Or(a.MaxAge.Duration, reserve.DefaultMaxAge)
+	a.StartupGrace.Duration = cmp.Or(a.StartupGrace.Duration, a.MaxAge.Duration)
+	a.StalePolicy = cmp.Or(a.StalePolicy, reserve.Neutral.String())
+	a.MinFreePods = cmp.Or(a.MinFreePods, defaultMinFreePods)
+	a.RetryPeriod.Duration = cmp.Or(a.RetryPeriod.Duration, DefaultRetryPeriod)
 	if a.MaxWait == nil {
 		a.MaxWait = &metav1.Duration{Duration: reserve.DefaultMaxWait}
 	}
-	setDefault(&a.AssumedTTL.Duration, defaultAssumedTTL)
-	setDefault(&a.IdleTimeout.Duration, idleTimeout(a.MaxAge.Duration))
-	setDefault(&a.SignalLostAfter.Duration, max(defaultSignalLostAfter, a.MaxAge.Duration))
-	setDefault(&a.MaxReportRate, defaultMaxReportRate)
-	setDefault(&a.ReportBurst, defaultReportBurst)
-	setDefault(&a.TieTolerance, defaultTieTolerance)
-	setDefault(&a.EnergyObjective, EnergyMarginal)
-	setDefault(&a.Profiles, ProfilesOn)
-	setDefault(&a.ProfileHalfLife.Duration, defaultProfileHalfLife)
-	setDefault(&a.OptOutAnnotation, defaultOptOut)
-	setDefault(&a.OptOutToleration, defaultOptOut)
+	a.AssumedTTL.Duration = cmp.Or(a.AssumedTTL.Duration, defaultAssumedTTL)
+	a.IdleTimeout.Duration = cmp.Or(a.IdleTimeout.Duration, idleTimeout(a.MaxAge.Duration))
+	a.SignalLostAfter.Duration = cmp.Or(a.SignalLostAfter.Duration, max(defaultSignalLostAfter, a.MaxAge.Duration))
+	a.MaxReportRate = cmp.Or(a.MaxReportRate, defaultMaxReportRate)
+	a.ReportBurst = cmp.Or(a.ReportBurst, defaultReportBurst)
+	a.TieTolerance = cmp.Or(a.TieTolerance, defaultTieTolerance)
+	a.EnergyObjective = cmp.Or(a.EnergyObjective, energyMarginal)
+	a.Profiles = cmp.Or(a.Profiles, ProfilesOn)
+	a.ProfileHalfLife.Duration = cmp.Or(a.ProfileHalfLife.Duration, defaultProfileHalfLife)
+	a.OptOutAnnotation = cmp.Or(a.OptOutAnnotation, defaultOptOut)
+	a.OptOutToleration = cmp.Or(a.OptOutToleration, defaultOptOut)
 	return a
 }
 
@@ -201,13 +202,6 @@ func (a SpazioArgs) WithDefaults() SpazioArgs {
 func idleTimeout(maxAge time.Duration) time.Duration {
 	const most = time.Duration(1<<63-1) / idleAges
 	return idleAges * min(maxAge, most)
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Shared returns the fields that all profiles of a scheduler must agree on.
@@ -221,9 +215,9 @@ func (a SpazioArgs) Shared() SpazioArgs {
 // Objective returns EnergyObjective; the error is a *field.Error.
 func (a SpazioArgs) Objective() (energy.Objective, error) {
 	switch a.EnergyObjective {
-	case "", EnergyMarginal:
+	case "", energyMarginal:
 		return energy.Marginal, nil
-	case EnergyRemaining:
+	case energyRemaining:
 		return energy.Remaining, nil
 	}
 	return 0, invalid("energyObjective", a.EnergyObjective, "must be Marginal or Remaining")
