@@ -285,7 +285,7 @@ func (h *Hub) configure(args SpazioArgs) error {
 	if err != nil {
 		return err
 	}
-	ledger, err := reserve.NewLedger(reserve.LedgerConfig{TTL: args.AssumedTTL.Duration})
+	ledger, err := reserve.NewLedger(args.AssumedTTL.Duration)
 	if err != nil {
 		return err
 	}

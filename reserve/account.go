@@ -162,7 +162,7 @@ type entry struct {
 	claim    Claim
 	progress Progress
 	// confirmed reports whether a report lists the pod, late whether it has been in flight for
-	// longer than Patience, overdue whether MarkOverdue marked it.
+	// longer than limits.patience, overdue whether MarkOverdue marked it.
 	confirmed, late, overdue bool
 	// standing is what the API shows of the containers, since when, and settled whether it has
 	// shown that for settleTime. ran stays set once it was so while they ran.

@@ -292,8 +292,7 @@ func newTwins(t testing.TB) *twins {
 
 // restart clears both.
 func (w *twins) restart(t testing.TB) {
-	fast, err := reserve.NewLedger(reserve.LedgerConfig{TTL: ttl, Linger: linger, Patience: patience})
-	must(t, err)
+	fast := reserve.NewLimitedLedger(ttl, linger, patience)
 	w.fast, w.slow = fast, newNaive()
 	for i := range w.accounts {
 		w.accounts[i] = fast.Account(nodeAt(i))
@@ -634,8 +633,7 @@ func TestLedgerStory(t *testing.T) {
 }
 
 func TestLedgerTimeLimits(t *testing.T) {
-	l, err := reserve.NewLedger(reserve.LedgerConfig{TTL: ttl, Linger: linger, Patience: patience})
-	must(t, err)
+	l := reserve.NewLimitedLedger(ttl, linger, patience)
 	a, b := l.Account("a"), l.Account("b")
 	must(t, l.Reserve("a", 1, one, epoch))
 	must(t, l.Reserve("b", 2, one, epoch))
@@ -655,7 +653,7 @@ func TestLedgerTimeLimits(t *testing.T) {
 	if diff := cmp.Diff(reserve.Census{Assumed: 1}, l.Census()); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
-	// Listed pods are never forgotten, and others after Linger.
+	// Listed pods are never forgotten, and others after linger.
 	l.Confirm("a", 1, []reserve.PodKey{3, 4}, epoch)
 	l.Confirm("a", 1, []reserve.PodKey{3}, epoch)
 	for _, at := range []time.Duration{linger - 1, linger} {
@@ -976,8 +974,7 @@ func must(t testing.TB, err error) {
 }
 
 func TestLedgerConcurrently(t *testing.T) {
-	l, err := reserve.NewLedger(reserve.LedgerConfig{TTL: time.Hour, Linger: time.Hour})
-	must(t, err)
+	l := reserve.NewLimitedLedger(time.Hour, time.Hour, 0)
 	var accounts []*reserve.Account
 	for i := range nodeCount {
 		accounts = append(accounts, l.Account(nodeAt(i)))
