@@ -10,7 +10,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
-	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // Nodes get an event when their agents fall silent, from the leader only, with the manifests'
