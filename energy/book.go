@@ -47,17 +47,18 @@ type Observation struct {
 // Estimate is what a pod of a workload takes.
 type Estimate struct {
 	// Cores is how many it keeps busy.
-	Cores float64
-	// Watts is 0 where no observation was metered; SD is the standard deviation of an
-	// observation's watts about it.
-	Watts, SD float64
+	Cores float64 `json:"cores"`
+	// Watts is 0 where no observation was metered.
+	Watts float64 `json:"watts"`
+	// SD is the standard deviation of an observation's watts about Watts.
+	SD float64 `json:"sd"`
 	// Pods is how many replicas were observed lately.
-	Pods int
+	Pods int `json:"pods"`
 	// Known reports that it is the workload's own; otherwise it is the mean of all workloads,
 	// and of none one core.
-	Known bool
+	Known bool `json:"known"`
 	// Joules is what the workload's pods took in the metered spans observed.
-	Joules float64
+	Joules float64 `json:"joules"`
 }
 
 // Book remembers what pods of each workload take. It is for one goroutine.
@@ -240,7 +241,7 @@ func (b *Book) unknown() Estimate {
 
 // WorkloadEstimate is a workload's name and what a pod of it takes.
 type WorkloadEstimate struct {
-	Workload string
+	Workload string `json:"workload"`
 	Estimate
 }
 

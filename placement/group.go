@@ -86,18 +86,18 @@ type group struct {
 	class *class
 	// delay is that of the workload as of the group's last contest: see [Config].
 	delay time.Duration
-	lists [lists]podHeap
+	lists [lists]minHeap[*pod]
 	// idle are the pods that wait for room, by when they have been left alone for Config.Retry. It
 	// is empty where every woken pod comes.
-	idle podHeap
+	idle minHeap[*pod]
 }
 
 func newGroup(k groupKey, retry time.Duration) *group {
 	g := &group{groupKey: k}
 	for i := range g.lists {
-		g.lists[i] = podHeap{before: (*pod).isBefore, place: func(p *pod) *int { return &p.place }}
+		g.lists[i] = minHeap[*pod]{before: (*pod).isBefore, place: func(p *pod) *int { return &p.place }}
 	}
-	g.idle = podHeap{before: func(a, b *pod) bool {
+	g.idle = minHeap[*pod]{before: func(a, b *pod) bool {
 		if x, y := a.idle(retry), b.idle(retry); x != y {
 			return x < y
 		}
@@ -230,40 +230,49 @@ func (q *Queue) settle(p *pod, now time.Duration) {
 	}
 }
 
-// podHeap implements heap.Interface; each pod knows its place.
-type podHeap struct {
-	pods   []*pod
-	before func(a, b *pod) bool
-	place  func(*pod) *int
+// minHeap implements heap.Interface. With place, each item knows its place, counted from 1, with 0 for
+// none.
+type minHeap[T any] struct {
+	items  []T
+	before func(a, b T) bool
+	place  func(T) *int // nil where items know no place
 }
 
-// first returns the pod before all others, nil if there is none.
-func (h *podHeap) first() *pod {
-	if len(h.pods) == 0 {
-		return nil
+// first returns the item before all others, the zero value if there is none.
+func (h *minHeap[T]) first() (item T) {
+	if len(h.items) == 0 {
+		return item
 	}
-	return h.pods[0]
+	return h.items[0]
 }
 
-func (h *podHeap) Len() int           { return len(h.pods) }
-func (h *podHeap) Less(i, j int) bool { return h.before(h.pods[i], h.pods[j]) }
-func (h *podHeap) Swap(i, j int) {
-	h.pods[i], h.pods[j] = h.pods[j], h.pods[i]
-	*h.place(h.pods[i]), *h.place(h.pods[j]) = i+1, j+1
+func (h *minHeap[T]) Len() int           { return len(h.items) }
+func (h *minHeap[T]) Less(i, j int) bool { return h.before(h.items[i], h.items[j]) }
+func (h *minHeap[T]) Swap(i, j int) {
+	h.items[i], h.items[j] = h.items[j], h.items[i]
+	h.put(i, i+1)
+	h.put(j, j+1)
 }
 
-func (h *podHeap) Push(p any) {
-	h.pods = append(h.pods, p.(*pod))
-	*h.place(p.(*pod)) = len(h.pods)
+func (h *minHeap[T]) Push(item any) {
+	h.items = append(h.items, item.(T))
+	h.put(len(h.items)-1, len(h.items))
 }
 
-func (h *podHeap) Pop() any {
-	last := len(h.pods) - 1
-	p := h.pods[last]
-	h.pods[last] = nil
-	h.pods = h.pods[:last]
-	*h.place(p) = 0
-	return p
+func (h *minHeap[T]) Pop() any {
+	last := len(h.items) - 1
+	h.put(last, 0)
+	item := h.items[last]
+	clear(h.items[last:])
+	h.items = h.items[:last]
+	return item
+}
+
+// put notes the place of the i-th item.
+func (h *minHeap[T]) put(i, place int) {
+	if h.place != nil {
+		*h.place(h.items[i]) = place
+	}
 }
 
 // contest yields groups in the order of their heads. It implements heap.Interface.

@@ -46,7 +46,7 @@ func (c *class) join(g *group) {
 // sort puts the pods of a list where they belong by what they have seen.
 func (c *class) sort(g *group, list listName) {
 	var moved []*pod
-	for _, p := range g.lists[list].pods {
+	for _, p := range g.lists[list].items {
 		if c.listOf(p) != list {
 			moved = append(moved, p)
 		}

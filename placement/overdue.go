@@ -12,6 +12,13 @@ type timer struct {
 	kind timerKind
 }
 
+func (t timer) isBefore(o timer) bool {
+	if t.at != o.at {
+		return t.at < o.at
+	}
+	return t.pod < o.pod
+}
+
 type timerKind uint8
 
 const (
@@ -92,7 +99,7 @@ func (q *Queue) MayExceed(number, node int) bool {
 func (q *Queue) Advance(now time.Duration) {
 	var ended []int
 	for range maxTimers {
-		if len(q.timers) == 0 || q.timers[0].at > now {
+		if q.timers.Len() == 0 || q.timers.first().at > now {
 			break
 		}
 		switch t := heap.Pop(&q.timers).(timer); t.kind {
@@ -127,10 +134,7 @@ func (q *Queue) Next() (at time.Duration, ok bool) {
 	if len(q.due) > 0 {
 		return 0, true
 	}
-	if len(q.timers) == 0 {
-		return 0, false
-	}
-	return q.timers[0].at, true
+	return q.timers.first().at, q.timers.Len() > 0
 }
 
 // endPause looks at a pod whose pause or grant ends at a time. One that has another by now has a
@@ -164,23 +168,4 @@ func (q *Queue) wakeOverdue(now time.Duration) {
 		left--
 		return false, left == 0
 	})
-}
-
-// timerHeap implements heap.Interface.
-type timerHeap []timer
-
-func (h timerHeap) Len() int { return len(h) }
-func (h timerHeap) Less(i, j int) bool {
-	if h[i].at != h[j].at {
-		return h[i].at < h[j].at
-	}
-	return h[i].pod < h[j].pod
-}
-func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *timerHeap) Push(t any)   { *h = append(*h, t.(timer)) }
-func (h *timerHeap) Pop() any {
-	last := len(*h) - 1
-	t := (*h)[last]
-	*h = (*h)[:last]
-	return t
 }

@@ -61,7 +61,7 @@ type Queue struct {
 	sets      setTable
 	groups    map[groupKey]*group
 	late      []*group // of overdue pods
-	timers    timerHeap
+	timers    minHeap[timer]
 
 	epoch   int // counts the rises
 	waiting int // pods in groups
@@ -86,7 +86,7 @@ func New(c Config, rooms Rooms) *Queue {
 		*t = max(*t, 0)
 	}
 	c.Retry = max(c.Retry, c.Pause)
-	q := &Queue{config: c, rooms: rooms, groups: map[groupKey]*group{}}
+	q := &Queue{config: c, rooms: rooms, groups: map[groupKey]*group{}, timers: minHeap[timer]{before: timer.isBefore}}
 	q.sets = setTable{every: sharedSet{WaitSet: EveryNode()}, unknown: sharedSet{WaitSet: EveryNode()}, all: map[*sharedSet]struct{}{}, byHash: map[uint64]*sharedSet{}, most: maxSetBytes * 8 / wordBits}
 	q.AddClass(Typical)
 	return q

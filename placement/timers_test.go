@@ -48,7 +48,7 @@ func TestTimersAreBounded(t *testing.T) {
 				comes[pod] = now + time.Duration(rng.IntN(4000))*time.Millisecond
 			}
 		}
-		most = max(most, len(q.timers))
+		most = max(most, q.timers.Len())
 	}
 	if most > 20*pods {
 		t.Errorf("up to %d timers for %d pods", most, pods)

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/plugin"
-	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
+	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
 func TestDecodeArgs(t *testing.T) {
@@ -35,8 +35,6 @@ func TestDecodeArgs(t *testing.T) {
 			want: plugin.SpazioArgs{Listen: "127.0.0.1:0", MaxAge: metav1.Duration{Duration: 2 * time.Second}, MinFreePods: .5, StalePolicy: "Reject"}},
 		{name: "with kind", obj: raw(`{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"SpazioArgs","insecure":true}`),
 			want: plugin.SpazioArgs{Insecure: true}},
-		{name: "versioned", obj: &configv1.SpazioArgs{Listen: "x:1"}, want: plugin.SpazioArgs{Listen: "x:1"}},
-		{name: "nil of the versioned", obj: (*configv1.SpazioArgs)(nil)},
 		{name: "yaml", obj: raw("capacityWeight: 0.25\n"), want: plugin.SpazioArgs{CapacityWeight: .25}},
 		{name: "for ever", obj: raw(`{"maxWait":"0s"}`), want: plugin.SpazioArgs{MaxWait: new(metav1.Duration)}},
 		{name: "unknown field", obj: raw(`{"lissen":"x"}`), err: "lissen"},
@@ -47,7 +45,7 @@ func TestDecodeArgs(t *testing.T) {
 		{name: "foreign object", obj: &metav1.Status{}, err: "*v1.Status"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := plugin.DecodeArgs(test.obj)
+			got, err := config.Decode[plugin.SpazioArgs](test.obj, config.Kind)
 			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Fatalf("got error %v, want one with %q", err, test.err)
 			}
@@ -126,7 +124,7 @@ func FuzzDecodeArgs(f *testing.F) {
 	f.Add([]byte(`{"listen":"127.0.0.1:0","maxAge":"2s"}`))
 	f.Add([]byte("minFreePods: .nan"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		args, err := plugin.DecodeArgs(&runtime.Unknown{Raw: data})
+		args, err := config.Decode[plugin.SpazioArgs](&runtime.Unknown{Raw: data}, config.Kind)
 		if err != nil {
 			return
 		}

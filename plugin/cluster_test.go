@@ -239,10 +239,7 @@ func newCluster(t testing.TB, s setup) *cluster {
 	if s.activate == nil {
 		s.activate = c.record
 	}
-	if s.options.Silences.Period == 0 {
-		s.options.Silences.Period = time.Hour // only one test checks the events of nodes
-	}
-	c.hub = plugin.NewHub(s.options)
+	c.hub = plugin.NewHub(plugin.RarelyWatchingSilence(s.options)) // only one test checks the events of nodes
 	recorder := events.NewFakeRecorder(100)
 	c.events = recorder.Events
 	c.edge, c.args = &handle{factory: observed{factory, s.listed}, activate: s.activate, config: s.config, client: c.client, recorder: recorder}, s.args

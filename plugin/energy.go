@@ -10,7 +10,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -46,20 +46,11 @@ func (c *consumption) estimate(of profile.Workload) energy.Estimate {
 // typical returns the estimate for a pod of no particular workload.
 func (c *consumption) typical() energy.Estimate { return c.estimate(profile.Workload{}) }
 
-func workloadEnergy(workload string, e energy.Estimate) WorkloadEnergy {
-	return WorkloadEnergy{Workload: workload, Cores: e.Cores, Watts: e.Watts, SD: e.SD, Pods: e.Pods, Known: e.Known, Joules: e.Joules}
-}
-
 // largest returns the workloads whose pods take most now, the largest first.
-func (c *consumption) largest(most int, now time.Time) []WorkloadEnergy {
+func (c *consumption) largest(most int, now time.Time) []energy.WorkloadEstimate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := c.book.LargestTo(nil, most, now)
-	stated := make([]WorkloadEnergy, len(list))
-	for i, w := range list {
-		stated[i] = workloadEnergy(w.Workload, w.Estimate)
-	}
-	return stated
+	return c.book.LargestTo([]energy.WorkloadEstimate{}, most, now)
 }
 
 // longestSpan is the longest time that one report's figures may stand for, a few of an agent's
@@ -111,7 +102,7 @@ func (h *Hub) meter() {
 // that has left the ledger meanwhile is forgotten again.
 func (h *Hub) enterAll() {
 	for _, pod := range h.allPods() {
-		if pod.Spec.NodeName == "" || podstate.IsTerminal(pod) || podstate.IsMirror(pod) {
+		if pod.Spec.NodeName == "" || objects.IsTerminal(pod) || objects.IsMirror(pod) {
 			continue
 		}
 		h.workloads.enter(h.workloads.identify(pod), pod.UID)

@@ -390,8 +390,8 @@ func TestWorkloadsAreMeasured(t *testing.T) {
 		both(.5)
 	}
 	e := c.explain(later)
-	want := &plugin.WorkloadEnergy{Workload: "default/Deployment/web", Cores: .5, Watts: 6, Pods: 1, Known: true}
-	if diff := cmp.Diff(want, e.Energy, cmpopts.IgnoreFields(plugin.WorkloadEnergy{}, "Joules")); diff != "" {
+	want := &energy.WorkloadEstimate{Workload: "default/Deployment/web", Estimate: energy.Estimate{Cores: .5, Watts: 6, Pods: 1, Known: true}}
+	if diff := cmp.Diff(want, e.Energy, cmpopts.IgnoreFields(energy.Estimate{}, "Joules")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if j := e.Energy.Joules - before; j != 5*5*6 {

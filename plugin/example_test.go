@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -28,12 +27,6 @@ func ExampleHub() {
 	cancel()
 	hub.Wait()
 	// Output: Spazio listens: true
-}
-
-func ExampleDecodeArgs() {
-	args, err := plugin.DecodeArgs(&runtime.Unknown{Raw: []byte(`{"maxAge": "2s", "stalePolicy": "Reject"}`)})
-	fmt.Println(args.WithDefaults().Listen, args.MaxAge.Duration, args.StalePolicy, err)
-	// Output: 127.0.0.1:9690 2s Reject <nil>
 }
 
 func ExampleSpazioArgs_Validate() {

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -30,7 +31,7 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	profile := h.profileOf(pod)
 	e := Explanation{
 		Pod: pod.Namespace + "/" + pod.Name, UID: pod.UID, Profile: pod.Spec.SchedulerName, Ours: profile != nil,
-		Unscheduled: podstate.Unscheduled(pod), Attempt: h.lastAttempt(pod.UID),
+		Unscheduled: objects.Unscheduled(pod), Attempt: h.lastAttempt(pod.UID),
 	}
 	e.State, e.Node = h.podState(pod, profile)
 	e.Steps = h.timeline(pod)
@@ -46,8 +47,7 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	e.Nodes = profile.verdicts(pod)
 	h.explainWorkload(&e, pod)
 	if of := h.workloads.identify(pod); h.consumption.on.Load() {
-		w := workloadEnergy(of.String(), h.consumption.estimate(of))
-		e.Energy = &w
+		e.Energy = &energy.WorkloadEstimate{Workload: of.String(), Estimate: h.consumption.estimate(of)}
 	}
 	return e, nil
 }
@@ -118,22 +118,22 @@ func (h *Hub) findPod(name string) (*v1.Pod, error) {
 func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 	known, ok := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
 	switch {
-	case podstate.IsTerminal(pod):
-		return PodEnded, pod.Spec.NodeName
+	case objects.IsTerminal(pod):
+		return podEnded, pod.Spec.NodeName
 	case ok && !known.Confirmed:
-		return PodInFlight, known.Node
+		return podInFlight, known.Node
 	case ok:
-		return PodCounted, known.Node
+		return podCounted, known.Node
 	case pod.Spec.NodeName != "" && h.Placeholder(pod.UID):
-		return PodPlaceholder, pod.Spec.NodeName
+		return podPlaceholder, pod.Spec.NodeName
 	case pod.Spec.NodeName != "":
-		return PodExempt, pod.Spec.NodeName
+		return podExempt, pod.Spec.NodeName
 	case profile == nil || profile.exempt(pod):
-		return PodExempt, ""
+		return podExempt, ""
 	case h.waiting.find(pod.UID) != nil:
-		return PodWaiting, ""
+		return podWaiting, ""
 	}
-	return PodNew, ""
+	return podNew, ""
 }
 
 func (h *Hub) lastAttempt(uid types.UID) *Attempt {
@@ -181,7 +181,7 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 func (h *Hub) Pending(most int) (oldest []PendingPod, total int) {
 	var pods []*v1.Pod
 	for _, pod := range h.Pods() {
-		if pod.Spec.NodeName != "" || podstate.IsTerminal(pod) {
+		if pod.Spec.NodeName != "" || objects.IsTerminal(pod) {
 			continue
 		}
 		if _, reserved := h.ledger.Pod(reserve.KeyOf(string(pod.UID))); !reserved {
@@ -220,7 +220,7 @@ func (h *Hub) whyPending(pod *v1.Pod) string {
 	if a := h.waiting.find(pod.UID); a != nil {
 		summary = a.summary.Load()
 	}
-	said := podstate.Unscheduled(pod)
+	said := objects.Unscheduled(pod)
 	switch {
 	case summary != nil && summary.WithRoom == 0 && len(summary.Refusals) > 0:
 		return fmt.Sprintf("none of %s has room: %s", plural(summary.Nodes, "node"), inWords(summary.Refusals))
@@ -270,25 +270,25 @@ func (h *Hub) timeline(pod *v1.Pod) []Step {
 	key, node := reserve.KeyOf(string(pod.UID)), pod.Spec.NodeName
 	e := h.histories.find(key)
 	known, claimed := h.ledger.Pod(key)
-	steps := []Step{inSeconds(StepCreated, "", pod.CreationTimestamp.Time)}
+	steps := []Step{inSeconds(stepCreated, "", pod.CreationTimestamp.Time)}
 	if e.tries > 0 {
-		steps = append(steps, Step{Name: StepTried, At: stamp(e.first), Tries: e.export()})
+		steps = append(steps, Step{Name: stepTried, At: stamp(e.first), Tries: e.export()})
 	}
 	if e.reserved != 0 {
 		on := node
 		if claimed {
 			on = known.Node
 		}
-		steps = append(steps, Step{Name: StepReserved, Node: on, At: stamp(e.reserved)})
+		steps = append(steps, Step{Name: stepReserved, Node: on, At: stamp(e.reserved)})
 	}
 	if node != "" {
 		steps = append(steps, e.onNode(pod, claimed && known.Confirmed && known.Progress != reserve.Ended)...)
 	}
-	if at := podstate.StartedAt(pod); !at.IsZero() {
-		steps = append(steps, inSeconds(StepStarted, "", at))
+	if at := objects.StartedAt(pod); !at.IsZero() {
+		steps = append(steps, inSeconds(stepStarted, "", at))
 	}
-	if podstate.IsTerminal(pod) {
-		ended := inSeconds(StepEnded, "", podstate.EndedAt(pod))
+	if objects.IsTerminal(pod) {
+		ended := inSeconds(stepEnded, "", objects.EndedAt(pod))
 		ended.Phase = string(pod.Status.Phase)
 		steps = append(steps, ended)
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
 // ours sets the cluster's profile as the pod's scheduler.
@@ -30,7 +29,7 @@ func TestExplain(t *testing.T) {
 	second.settle(agent.Report{Avail: 2})
 	c.open(client, nodeName(2)).settle(agent.Report{Avail: 0, Limiting: "memory"})
 	pod := newPod(0, ours)
-	c.arrive(pod, newPod(1, ours), newPod(2, ours, func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} }),
+	c.arrive(pod, newPod(1, ours), newPod(2, ours, func(p *v1.Pod) { p.Annotations = map[string]string{optOutKey: "true"} }),
 		newPod(3, ours, onNode(nodeName(1)), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }), newPod(4))
 	explain := func(name string) plugin.Explanation {
 		t.Helper()
@@ -51,7 +50,7 @@ func TestExplain(t *testing.T) {
 		return got
 	}
 	before := explain("default/pod-0")
-	if before.State != plugin.PodNew || !before.Ours || before.Attempt != nil {
+	if before.State != "new" || !before.Ours || before.Attempt != nil {
 		t.Errorf("before the attempt: got %+v", before)
 	}
 	want := map[string]any{nodeName(0): int64(100), nodeName(1): int64(50), nodeName(2): "no room"}
@@ -68,14 +67,14 @@ func TestExplain(t *testing.T) {
 	after := explain(string(pod.UID))
 	wantAttempt := &plugin.Attempt{At: clock.Now(), Nodes: 3, WithRoom: 2, Reserved: nodeName(0), Avail: 4,
 		Refusals: []plugin.Refusal{{Nodes: 1, Message: "node(s) without room for another pod, shortest in memory"}}}
-	if diff := cmp.Diff(wantAttempt, after.Attempt); diff != "" || after.State != plugin.PodInFlight || after.Node != nodeName(0) {
+	if diff := cmp.Diff(wantAttempt, after.Attempt); diff != "" || after.State != "in flight" || after.Node != nodeName(0) {
 		t.Errorf("%s on %s, attempt (-want +got):\n%s", after.State, after.Node, diff)
 	}
 	if _, feasible, _ := c.attempt(newPod(1, ours), c.infos[2:]); len(feasible) > 0 {
 		t.Fatal("found room")
 	}
-	for name, want := range map[string]string{"default/pod-1": plugin.PodWaiting, "default/pod-2": plugin.PodExempt,
-		"default/pod-3": plugin.PodEnded, "default/pod-4": plugin.PodExempt} {
+	for name, want := range map[string]string{"default/pod-1": "waiting", "default/pod-2": "exempt",
+		"default/pod-3": "ended", "default/pod-4": "exempt"} {
 		if got := explain(name); got.State != want {
 			t.Errorf("%s is %s, want %s", name, got.State, want)
 		}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -27,6 +28,20 @@ func NewDrivenHub(o HubOptions) *Hub {
 	h := NewHub(o)
 	h.driven = true
 	return h
+}
+
+// WatchingSilence returns options with which a Hub checks for silent nodes continuously while its clock
+// jumps.
+func WatchingSilence(o HubOptions) HubOptions {
+	o.silencePeriod, o.silenceGap = time.Millisecond, 24*time.Hour
+	return o
+}
+
+// RarelyWatchingSilence returns options with which a Hub checks for silent nodes once an hour, unless
+// they are of WatchingSilence.
+func RarelyWatchingSilence(o HubOptions) HubOptions {
+	o.silencePeriod = cmp.Or(o.silencePeriod, time.Hour)
+	return o
 }
 
 // Round activates pods for the available slots.

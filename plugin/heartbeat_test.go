@@ -17,11 +17,10 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-const maxAge = config.DefaultMaxAge
+const maxAge = reserve.DefaultMaxAge
 
 func (s *stream) beat(sequence, unchanged uint64, age time.Duration) {
 	s.c.t.Helper()
@@ -241,7 +240,7 @@ func TestHeartbeatsAreLimited(t *testing.T) {
 	c, clock := timed(t, 1)
 	s := c.open(c.dial(), nodeName(0))
 	s.report(agent.Report{Incarnation: 1, Sequence: 1, Avail: 1})
-	for i := range uint64(config.DefaultReportBurst - 1) {
+	for i := range uint64(40 - 1) {
 		s.beat(i+2, 1, 0)
 	}
 	const base = 1000

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -176,14 +176,14 @@ func (r *ring[K]) push(key K, most int) (oldest K, full bool) {
 func (e *history) onNode(pod *v1.Pod, lists bool) (steps []Step) {
 	node := pod.Spec.NodeName
 	if e.bound != 0 {
-		steps = append(steps, Step{Name: StepBound, Node: node, At: stamp(e.bound)})
+		steps = append(steps, Step{Name: stepBound, Node: node, At: stamp(e.bound)})
 	} else {
-		steps = append(steps, inSeconds(StepBound, node, podstate.ScheduledAt(pod)))
+		steps = append(steps, inSeconds(stepBound, node, objects.ScheduledAt(pod)))
 	}
 	if e.listed != 0 {
-		steps = append(steps, Step{Name: StepListed, Node: node, At: stamp(e.listed)})
+		steps = append(steps, Step{Name: stepListed, Node: node, At: stamp(e.listed)})
 	} else if lists {
-		steps = append(steps, Step{Name: StepListed, Node: node})
+		steps = append(steps, Step{Name: stepListed, Node: node})
 	}
 	return steps
 }

@@ -30,7 +30,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/config"
-	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -67,9 +66,8 @@ type HubOptions struct {
 	// Buffer, if set, names the CapacityBuffer that asks for nodes for a pod that waits for room, as
 	// namespace/name, empty if none does. It is called concurrently.
 	Buffer func(*v1.Pod) string
-	// Silences configures the events about silent nodes, except After, which is an argument of
-	// the plugin.
-	Silences SilenceConfig
+	// silencePeriod and silenceGap replace the constants of these names.
+	silencePeriod, silenceGap time.Duration
 }
 
 // Hub is what the profiles of a scheduler share: the signals, the ledger, the waiting pods and
@@ -170,7 +168,7 @@ func NewHub(o HubOptions) *Hub {
 // ends. Later calls, for further profiles, must agree with it on all arguments except those of
 // ranking and of opting out; see SpazioArgs.
 func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	args, err := DecodeArgs(obj)
+	args, err := config.Decode[SpazioArgs](obj, config.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +285,7 @@ func (h *Hub) configure(args SpazioArgs) error {
 	if err != nil {
 		return err
 	}
-	ledger, err := reserve.NewLedger(reserve.LedgerConfig{TTL: args.AssumedTTL.Duration})
+	ledger, err := reserve.NewLedger(args.AssumedTTL.Duration)
 	if err != nil {
 		return err
 	}
@@ -338,21 +336,6 @@ type SpazioArgs = config.SpazioArgs
 
 // ErrInvalid is what a *field.Error of this package wraps.
 var ErrInvalid = config.ErrInvalid
-
-// AddToScheme registers SpazioArgs and SpazioSlotsArgs, internal and v1, with their
-// defaults and conversions. It is for a scheduler that wants the arguments decoded together
-// with its configuration; without it the plugin decodes them itself.
-func AddToScheme(s *runtime.Scheme) error {
-	return errors.Join(config.AddToScheme(s), configv1.AddToScheme(s))
-}
-
-// DecodeArgs returns the arguments given to a plugin factory: nil (all
-// defaults), a *SpazioArgs, internal or v1, or the *runtime.Unknown in which the
-// scheduler hands over what its scheme does not know. Unknown and repeated
-// fields are errors. Defaults are not filled in.
-func DecodeArgs(obj runtime.Object) (SpazioArgs, error) {
-	return configv1.Args(obj, config.Kind, configv1.ToInternal)
-}
 
 // node returns the named node, which it creates if it is new.
 func (h *Hub) node(name string) *node {

@@ -17,7 +17,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/placement"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
@@ -104,14 +104,14 @@ func (l *lives) follow(h *Hub, pods informers.PodInformer) error {
 	_, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(before, after any) {
 			old, _ := before.(*v1.Pod)
-			if pod, ok := after.(*v1.Pod); ok && old != nil && !podstate.IsTerminal(old) && podstate.IsTerminal(pod) {
+			if pod, ok := after.(*v1.Pod); ok && old != nil && !objects.IsTerminal(old) && objects.IsTerminal(pod) {
 				l.end(pod)
 			}
 		},
 		// The scheduler's informer leaves out pods that have ended: to it they are deleted then. It
 		// is not known when a pod ended whose deletion was missed.
 		DeleteFunc: func(obj any) {
-			if pod, ok := obj.(*v1.Pod); ok && !podstate.IsTerminal(pod) {
+			if pod, ok := obj.(*v1.Pod); ok && !objects.IsTerminal(pod) {
 				l.end(pod)
 			}
 		},
@@ -123,8 +123,8 @@ func (l *lives) follow(h *Hub, pods informers.PodInformer) error {
 // end notes that a pod has ended now. Its life counts from its bind, because it takes a slot from
 // then on.
 func (l *lives) end(pod *v1.Pod) {
-	bound := podstate.ScheduledAt(pod)
-	if bound.IsZero() || podstate.IsNodeOwned(pod) || l.hub.Placeholder(pod.UID) {
+	bound := objects.ScheduledAt(pod)
+	if bound.IsZero() || objects.IsNodeOwned(pod) || l.hub.Placeholder(pod.UID) {
 		return
 	}
 	of := l.hub.workloads.identify(pod)
@@ -206,7 +206,7 @@ func queuedPriority(e queued) int32 {
 		return e.GetPriority()
 	}
 	if pod := queuedPod(e); pod != nil { // before Kubernetes 1.37
-		return podstate.Priority(pod)
+		return objects.Priority(pod)
 	}
 	return 0
 }

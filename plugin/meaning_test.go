@@ -9,7 +9,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
-	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // TestReportsOfANewerMeaning: a report of a newer semantic version does not count, whatever its
@@ -46,7 +46,7 @@ func TestReportsOfANewerMeaning(t *testing.T) {
 	if got := c.state(nodeName(1)); got.Avail != 3 || got.Signal != "fresh" {
 		t.Errorf("got avail %g, %s, from an unsupported report", got.Avail, got.Signal)
 	}
-	clock.advance(config.DefaultMaxAge + 1)
+	clock.advance(reserve.DefaultMaxAge + 1)
 	if got := c.state(nodeName(1)).Signal; got != "stale" {
 		t.Errorf("got signal %q, renewed by an unsupported report", got)
 	}

@@ -99,7 +99,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		refusals: newCounters("refused_callers_total", "Connections to the signal server closed because there were too many of them, or of calls.", "cause",
 			refusedConnections, refusedCalls),
 		podsBySource: newCounters("profile_pods_total", "Pods reserved, by the source of their predicted demand.", "source",
-			SourceProfile, SourceTypical, SourceContradicted, SourceOff),
+			SourceProfile, sourceTypical, SourceContradicted, sourceOff),
 		differences: newCounters("profile_observed_differences_total", "Pods whose profile, which is only observed, would have decided otherwise about their node: refuse where it has no room for them by the profile, admit where an overdue pod has room by its profile.", "decision",
 			differenceRefuse, differenceAdmit),
 		interruptions: newCounters("profile_interruptions_total", "Attempts to follow profiles that ended: absent if the API server has none or does not let them be read.", "cause",

@@ -17,14 +17,11 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// continuously makes a Hub check for silent nodes continuously while its clock jumps.
-var continuously = plugin.SilenceConfig{Period: time.Millisecond, Gap: 24 * time.Hour}
-
 // TestNodeEvents: nodes get an event when they fall silent and when they report again; a node that
 // never reported gets none.
 func TestNodeEvents(t *testing.T) {
 	clock := newClock()
-	c := newCluster(t, setup{nodes: 3, options: plugin.HubOptions{Now: clock.Now, Silences: continuously, Leading: func() bool { return true }}})
+	c := newCluster(t, setup{nodes: 3, options: plugin.WatchingSilence(plugin.HubOptions{Now: clock.Now, Leading: func() bool { return true }})})
 	client := c.dial()
 	first, second := c.open(client, nodeName(0)), c.open(client, nodeName(1))
 	first.settle(agent.Report{Avail: 4})
@@ -58,7 +55,7 @@ func TestOnlyTheLeaderSendsEvents(t *testing.T) {
 	var looked atomic.Int64
 	leading := func() bool { looked.Add(1); return leads.Load() }
 	c := newCluster(t, setup{nodes: 2, args: plugin.SpazioArgs{SignalLostAfter: metav1.Duration{Duration: time.Minute}},
-		options: plugin.HubOptions{Now: clock.Now, Silences: continuously, Leading: leading}})
+		options: plugin.WatchingSilence(plugin.HubOptions{Now: clock.Now, Leading: leading})})
 	client := c.dial()
 	c.open(client, nodeName(0)).settle(agent.Report{Avail: 4})
 	second := c.open(client, nodeName(1))

@@ -22,7 +22,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -233,7 +232,7 @@ func TestOverduePodsOnLargeNodes(t *testing.T) {
 	// against slow start.
 	daemons := make([]*v1.Pod, 46)
 	for i := range daemons {
-		daemons[i] = newPod(100+i, func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} })
+		daemons[i] = newPod(100+i, func(p *v1.Pod) { p.Annotations = map[string]string{optOutKey: "true"} })
 	}
 	c.arrive(daemons...)
 	for _, pod := range daemons {

@@ -27,7 +27,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/config"
 	profiles "github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -138,7 +137,10 @@ func uidsOf(from, to int) (uids []types.UID) {
 }
 
 // optsOut sets what the pods of a Testbed's controller have in addition.
-func optsOut(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} }
+// optOutKey exempts a pod from the plugin, as an annotation or as the key of a toleration.
+const optOutKey = "spazio-scheduler.github.io/opt-out"
+
+func optsOut(p *v1.Pod) { p.Annotations = map[string]string{optOutKey: "true"} }
 
 // allMarks are the labels, annotations and owner references that our programs, or Kubernetes for one of
 // our decisions, read from a pod, those that exempt a pod from scheduling included. A static pod's
@@ -274,7 +276,7 @@ func keysOfOurs(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, required := range []string{config.DefaultOptOut, profiles.WorkloadAnnotation, string(plugin.OverdueCondition)} {
+	for _, required := range []string{optOutKey, profiles.WorkloadAnnotation, string(plugin.OverdueCondition)} {
 		if !keys[required] {
 			t.Fatalf("%s is not among the keys found: %v", required, keys)
 		}
@@ -329,7 +331,7 @@ func TestPlaceholdersHoldRoom(t *testing.T) {
 	if _, st := c.schedule(newPod(11), c.infos); st.IsSuccess() {
 		t.Error("a pod got room that placeholders hold")
 	}
-	if e, err := c.hub.Explain(string(podUID(3))); err != nil || e.State != plugin.PodPlaceholder || e.Node != nodeName(0) ||
+	if e, err := c.hub.Explain(string(podUID(3))); err != nil || e.State != "holding room" || e.Node != nodeName(0) ||
 		e.Nodes[0].Held != 9.5 || e.Nodes[0].Reason != "no room" {
 		t.Errorf("got explanation %+v, %v", e, err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/placement"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -50,7 +50,7 @@ func (*spazio) Name() string { return Name }
 // annotation, or by a toleration where the annotations are not its author's. An exempt pod
 // counts like any other once it is placed.
 func (p *spazio) exempt(pod *v1.Pod) bool {
-	if pod.Annotations[p.optOut] == "true" || podstate.IsNodeOwned(pod) || p.hub.Placeholder(pod.UID) {
+	if pod.Annotations[p.optOut] == "true" || objects.IsNodeOwned(pod) || p.hub.Placeholder(pod.UID) {
 		return true
 	}
 	for i := range pod.Spec.Tolerations {
@@ -69,8 +69,8 @@ func (p *spazio) exempt(pod *v1.Pod) bool {
 // that the event would have shown; if few have, the others are left out.
 func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	h := p.hub
-	podstate.MarkBound(state, pod)
-	if p.exempt(pod) || podstate.IsBound(pod) || p.scoreOnly {
+	objects.MarkBound(state, pod)
+	if p.exempt(pod) || objects.IsBound(pod) || p.scoreOnly {
 		h.waiting.drop(pod.UID)
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
@@ -142,7 +142,7 @@ func (*spazio) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // Filter refuses a node without room. The code is Unresolvable, because otherwise every full node
 // would be a candidate for preemption.
 func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	if p.scoreOnly || podstate.IsBound(pod) {
+	if p.scoreOnly || objects.IsBound(pod) {
 		return nil
 	}
 	c, err := p.cycle(state)
@@ -168,7 +168,7 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 // PreScore skips the scoring of exempt pods, and makes the cycle's view where a profile enables
 // only the score or ignores the room.
 func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	if p.exempt(pod) || podstate.IsBound(pod) {
+	if p.exempt(pod) || objects.IsBound(pod) {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if _, err := p.cycle(state); err != nil {
@@ -187,7 +187,7 @@ func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 // a resize that the node has deferred, changes nothing.
 func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) *fwk.Status {
 	h := p.hub
-	if h.Placeholder(pod.UID) || podstate.WasBound(state) {
+	if h.Placeholder(pod.UID) || objects.WasBound(state) {
 		return nil
 	}
 	key, demand, tentative := reserve.KeyOf(string(pod.UID)), h.enter(pod), isTentative(state)

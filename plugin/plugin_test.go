@@ -17,7 +17,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -237,7 +236,7 @@ func TestWithoutAgentsPlacementIsTheDefault(t *testing.T) {
 	if _, feasible, _ := c.attempt(newPod(0), c.infos); len(feasible) != 0 {
 		t.Fatal("a pod passed before the agents could connect")
 	}
-	c.pass(clock, config.DefaultMaxAge)
+	c.pass(clock, reserve.DefaultMaxAge)
 	c.eventually("the waiting pod is woken", func() bool { return c.peek()["pod-0"] || c.hub.Waiting() == 0 })
 	state, feasible, status := c.attempt(newPod(0), c.infos)
 	if len(feasible) != 4 {
@@ -294,7 +293,7 @@ func TestProfilesDifferInTheirOptions(t *testing.T) {
 	if _, status := c.schedule(newPod(3), c.infos[1:]); status.IsSuccess() {
 		t.Error("a profile does not see the other's pods in flight")
 	}
-	exempt := newPod(4, func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} })
+	exempt := newPod(4, func(p *v1.Pod) { p.Annotations = map[string]string{optOutKey: "true"} })
 	if _, status := byK.schedule(exempt, c.infos[1:]); status.IsSuccess() {
 		t.Error("the other profile's annotation exempts a pod")
 	}
@@ -325,9 +324,9 @@ func TestExemptPodsPass(t *testing.T) {
 			tiedTo(nodeName(0))(p)
 		}),
 		"tolerating": newPod(4, func(p *v1.Pod) {
-			p.Spec.Tolerations = []v1.Toleration{{Key: config.DefaultOptOut, Operator: v1.TolerationOpExists}}
+			p.Spec.Tolerations = []v1.Toleration{{Key: optOutKey, Operator: v1.TolerationOpExists}}
 		}),
-		"annotated": newPod(2, func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} }),
+		"annotated": newPod(2, func(p *v1.Pod) { p.Annotations = map[string]string{optOutKey: "true"} }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if node, status := c.schedule(pod, c.infos); node != nodeName(0) {
@@ -395,7 +394,7 @@ func TestSignPodSeparatesExemptPods(t *testing.T) {
 		}
 		return fragments[0]
 	}
-	optedOut := func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} }
+	optedOut := func(p *v1.Pod) { p.Annotations = map[string]string{optOutKey: "true"} }
 	if sign(newPod(0)) != sign(newPod(1)) {
 		t.Error("two ordinary pods differ")
 	}

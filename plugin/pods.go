@@ -16,8 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -45,11 +44,11 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 		moment: h.moment, start: h.start, retry: h.args.RetryPeriod.Duration, maxWait: maxWait, rules: &h.rules,
 		lives: &h.lives,
 	})
-	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(informer.Handler(func(pod *v1.Pod) { h.podSeen(logger, pod) }, h.podDeleted))
+	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(objects.Handler(func(pod *v1.Pod) { h.podSeen(logger, pod) }, h.podDeleted))
 	if err != nil {
 		return nil, fmt.Errorf("follow pods: %w", err)
 	}
-	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(informer.Handler(h.nodeSeen, h.nodeGone))
+	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(objects.Handler(h.nodeSeen, h.nodeGone))
 	if err != nil {
 		return nil, fmt.Errorf("follow nodes: %w", err)
 	}
@@ -82,9 +81,9 @@ func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 // podKnown is podSeen for a caller that holds placeholders.change.
 func (h *Hub) podKnown(logger klog.Logger, pod *v1.Pod) {
 	switch {
-	case podstate.IsMirror(pod):
+	case objects.IsMirror(pod):
 		return
-	case podstate.IsTerminal(pod):
+	case objects.IsTerminal(pod):
 		h.podGone(pod)
 		h.histories.end(reserve.KeyOf(string(pod.UID)))
 		return
@@ -134,8 +133,8 @@ func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (entered bool, err error
 	h.change(pod.Spec.NodeName, func() bool {
 		entered, err = h.ledger.Bound(pod.Spec.NodeName, key, demand, h.clock())
 		h.updateDemand(pod, key, demand)
-		h.ledger.Progress(key, podstate.Progress(pod))
-		h.ledger.Stands(key, podstate.Standing(pod), h.clock())
+		h.ledger.Progress(key, objects.Progress(pod))
+		h.ledger.Stands(key, objects.Standing(pod), h.clock())
 		return true // one that a report has listed already moves slow start's line
 	})
 	return entered, err
@@ -151,14 +150,14 @@ func (h *Hub) podDeleted(pod *v1.Pod) {
 
 // podGone forgets what a deleted or terminal pod took; placeholders.change is held.
 func (h *Hub) podGone(pod *v1.Pod) {
-	if podstate.IsMirror(pod) {
+	if objects.IsMirror(pod) {
 		return
 	}
 	h.waiting.drop(pod.UID)
 	h.workloads.end(pod.UID, pod.Spec.NodeName)
 	h.workloads.leave(reserve.KeyOf(string(pod.UID)))
 	key := reserve.KeyOf(string(pod.UID))
-	if podstate.Progress(pod) == reserve.Ended {
+	if objects.Progress(pod) == reserve.Ended {
 		h.ledger.Progress(key, reserve.Ended)
 	}
 	// Even one that was not in flight moves slow start's line.

@@ -24,7 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/plugin/config"
-	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -71,9 +71,9 @@ func (h *Hub) followProfiles(ctx context.Context) {
 		return
 	}
 	logger, logged := klog.FromContext(ctx), false
-	profiles := informer.Kind{
+	profiles := objects.Kind{
 		Source: h.profiling.source, Object: &v1alpha1.WorkloadProfile{}, Strip: stripProfile, Retry: cmp.Or(h.options.ProfilesRetry, profilesRetry),
-		Handler: informer.Handler(func(p *v1alpha1.WorkloadProfile) { h.profileSeen(ctx, p) }, func(p *v1alpha1.WorkloadProfile) {
+		Handler: objects.Handler(func(p *v1alpha1.WorkloadProfile) { h.profileSeen(ctx, p) }, func(p *v1alpha1.WorkloadProfile) {
 			h.learn(p.Spec.Workload.In(p.Namespace), nil)
 		}),
 		Synced: func() {
@@ -87,14 +87,14 @@ func (h *Hub) followProfiles(ctx context.Context) {
 		Ended: func(err error) {
 			h.forgetProfiles()
 			cause := interruptedError
-			if informer.Absent(err) {
+			if objects.Absent(err) {
 				cause = interruptedAbsent
 			}
 			h.metrics.interruptions[cause].Inc()
 			if !logged { // logged once until they are there again
 				logger.Info("Workload profiles are off: every pod counts as a typical one", "reason", err)
 			}
-			logged = !errors.Is(err, informer.ErrGone)
+			logged = !errors.Is(err, objects.ErrGone)
 		},
 	}
 	profiles.Follow(ctx)
@@ -151,7 +151,7 @@ type knowledge struct {
 // The knowledge about a pod is that about its workload's pods; see knowledgeOf.
 func (h *Hub) knowledge(pod *v1.Pod) knowledge {
 	if h.profiling.off() { // without looking for the pod's workload
-		return knowledge{source: SourceOff}
+		return knowledge{source: sourceOff}
 	}
 	return h.knowledgeOf(h.workloads.identify(pod))
 }
@@ -159,20 +159,20 @@ func (h *Hub) knowledge(pod *v1.Pod) knowledge {
 // knowledgeOf returns what is known about a workload's pods.
 func (h *Hub) knowledgeOf(of profile.Workload) knowledge {
 	if h.profiling.off() {
-		return knowledge{source: SourceOff}
+		return knowledge{source: sourceOff}
 	}
 	p, distrusted := h.workloads.estimate(of)
 	switch {
 	case p == nil:
-		return knowledge{source: SourceTypical}
+		return knowledge{source: sourceTypical}
 	case p.mode == v1alpha1.Off:
-		return knowledge{source: SourceOff}
+		return knowledge{source: sourceOff}
 	case distrusted:
 		return knowledge{source: SourceContradicted}
 	}
 	d := p.at(h.clock(), h.args.ProfileHalfLife.Duration)
 	if d == (profile.Demand{}) {
-		return knowledge{source: SourceTypical}
+		return knowledge{source: sourceTypical}
 	}
 	return knowledge{demand: d, source: SourceProfile, decides: p.mode != v1alpha1.Observe}
 }

@@ -21,7 +21,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -371,7 +370,7 @@ func (w *world) putPod(name string, node *v1.Node) {
 		}
 	}
 	if w.rng.IntN(12) == 0 {
-		pod.Annotations = map[string]string{config.DefaultOptOut: "true"}
+		pod.Annotations = map[string]string{optOutKey: "true"}
 	}
 	if node != nil {
 		pod.Spec.NodeName = node.Name
@@ -439,7 +438,7 @@ func (w *world) optOut() {
 	}
 	w.note("%s opts out", describe(pod))
 	pod = pod.DeepCopy()
-	pod.Annotations = map[string]string{config.DefaultOptOut: "true"}
+	pod.Annotations = map[string]string{optOutKey: "true"}
 	w.pods.put(pod)
 	w.queueNew()
 }

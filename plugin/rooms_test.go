@@ -29,7 +29,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 var deleteOptions = metav1.DeleteOptions{}
@@ -141,7 +141,7 @@ func TestWatchRooms(t *testing.T) {
 	s.settle(agent.Report{Avail: -1, Saturated: true})
 	zero.Avail, zero.CostKnown, zero.Saturated = -1, true, true
 	expect()
-	clock.advance(config.DefaultMaxAge + 1)
+	clock.advance(reserve.DefaultMaxAge + 1)
 	zero.Fresh = false
 	expect()
 	if err := c.client.CoreV1().Nodes().Delete(t.Context(), nodeName(1), deleteOptions); err != nil {
@@ -188,7 +188,7 @@ func TestSlowReaderOfRooms(t *testing.T) {
 		return !slices.ContainsFunc(c.hub.Snapshot(), func(n plugin.NodeState) bool { return n.Avail != 1 })
 	})
 	// All nodes become stale at once, amid unread messages.
-	clock.advance(config.DefaultMaxAge + 1)
+	clock.advance(reserve.DefaultMaxAge + 1)
 	w.until(all)
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -116,7 +115,7 @@ func TestNewestReportWins(t *testing.T) {
 	send(6, 2, 8)
 	expect(8)
 	// Its report is stale, so a node whose clock was set back may start again.
-	clock.advance(config.DefaultMaxAge + 1)
+	clock.advance(reserve.DefaultMaxAge + 1)
 	send(1, 1, 9)
 	expect(9)
 }
@@ -143,10 +142,10 @@ func TestOldSamplesAreNotFresh(t *testing.T) {
 		}
 		c.eventually("the report arrives", func() bool { return c.state(nodeName(0)).Avail == avail })
 	}
-	arrive(3, config.DefaultMaxAge-time.Second)
-	expect("fresh", config.DefaultMaxAge-time.Second)
+	arrive(3, reserve.DefaultMaxAge-time.Second)
+	expect("fresh", reserve.DefaultMaxAge-time.Second)
 	clock.advance(time.Second + 1)
-	expect("stale", config.DefaultMaxAge+1)
+	expect("stale", reserve.DefaultMaxAge+1)
 	arrive(2, time.Hour) // older than the scheduler
 	expect("stale", time.Hour)
 	arrive(1.5, math.MaxInt64) // an age that overflows is not in the future
@@ -265,8 +264,8 @@ func TestReportsAreLimited(t *testing.T) {
 	if _, err := s.Recv(); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
-	if got := c.state(nodeName(0)).Avail; got != config.DefaultReportBurst {
-		t.Errorf("after the burst: got avail %v, want that of report %d", got, config.DefaultReportBurst)
+	if got := c.state(nodeName(0)).Avail; got != 40 {
+		t.Errorf("after the burst: got avail %v, want that of report %d", got, 40)
 	}
 	// Another node is not affected.
 	c.open(client, nodeName(1)).settle(agent.Report{Avail: 7})

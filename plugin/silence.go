@@ -11,37 +11,21 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
-
-	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
-// SilenceConfig configures a silencePlanner. A plain value; zero fields have their defaults.
-type SilenceConfig struct {
-	// After is how long a node must be silent; default 5 min.
-	After time.Duration
-	// Burst is how many events may come at once; default 20.
-	Burst int
-	// Refill is the time after which one more event may come; default 6 s.
-	Refill time.Duration
-	// Period is the time between two Steps, which the caller keeps; default 5 s.
-	Period time.Duration
-	// Gap is the time between two Steps beyond which the caller is taken to have stood still, as
-	// after a machine's sleep. Silence then counts from that Step; default 1 min.
-	Gap time.Duration
-}
-
-// perNode is how many times After pass between two events of a node.
-const perNode = 2
-
-// withDefaults returns a copy with the empty fields set to their defaults.
-func (c SilenceConfig) withDefaults() SilenceConfig {
-	c.After = cmp.Or(c.After, config.DefaultSignalLostAfter)
-	c.Burst = cmp.Or(c.Burst, 20)
-	c.Refill = cmp.Or(c.Refill, 6*time.Second)
-	c.Period = cmp.Or(c.Period, 5*time.Second)
-	c.Gap = cmp.Or(c.Gap, time.Minute)
-	return c
-}
+const (
+	// silenceBurst is how many events may come at once, silenceRefill the time after which one more
+	// event may come.
+	silenceBurst  = 20
+	silenceRefill = 6 * time.Second
+	// silencePeriod is the time between two Steps.
+	silencePeriod = 5 * time.Second
+	// silenceGap is the time between two Steps beyond which the caller is taken to have stood still,
+	// as after a machine's sleep. Silence then counts from that Step.
+	silenceGap = time.Minute
+	// perNode is how many times silencePlanner.after pass between two events of a node.
+	perNode = 2
+)
 
 // silentNode is the state of a node at a Step. A plain value.
 type silentNode struct {
@@ -79,10 +63,11 @@ type silenceEvent struct {
 // It remembers the last event of each node. It is for one goroutine; newSilencePlanner
 // makes one.
 type silencePlanner struct {
-	config SilenceConfig
-	noted  map[string]*lastEvent
-	begun  bool
-	last   time.Duration
+	// after is how long a node must be silent; gap is silenceGap unless a test sets another.
+	after, gap time.Duration
+	noted      map[string]*lastEvent
+	begun      bool
+	last       time.Duration
 	// floor is when the caller last stood still. No silence counts from an earlier time.
 	floor time.Duration
 	// tokens is how many events the bucket allows now, refilled the time up to which it was
@@ -101,9 +86,8 @@ type lastEvent struct {
 }
 
 // newSilencePlanner returns a silencePlanner that has planned no event yet.
-func newSilencePlanner(c SilenceConfig) *silencePlanner {
-	c = c.withDefaults()
-	return &silencePlanner{config: c, noted: make(map[string]*lastEvent), tokens: c.Burst}
+func newSilencePlanner(after, gap time.Duration) *silencePlanner {
+	return &silencePlanner{after: after, gap: gap, noted: make(map[string]*lastEvent), tokens: silenceBurst}
 }
 
 // Step returns the events that are due now, the longest silences first. now must not be before
@@ -146,13 +130,13 @@ func (p *silencePlanner) advance(now time.Duration) {
 	if !p.begun {
 		p.begun, p.last, p.refilled = true, now, now
 	}
-	if now-p.last > p.config.Gap {
+	if now-p.last > p.gap {
 		p.floor = now
 	}
 	p.last = now
-	if more := (now - p.refilled) / p.config.Refill; more > 0 {
-		p.tokens = int(min(int64(p.tokens)+int64(more), int64(p.config.Burst)))
-		p.refilled += more * p.config.Refill
+	if more := (now - p.refilled) / silenceRefill; more > 0 {
+		p.tokens = int(min(int64(p.tokens)+int64(more), silenceBurst))
+		p.refilled += more * silenceRefill
 	}
 }
 
@@ -166,9 +150,9 @@ func (p *silencePlanner) judge(now time.Duration, n silentNode) (due *silenceEve
 		return nil, m != nil && m.lost
 	}
 	since := max(n.Sampled, p.floor)
-	lost = !n.Fresh && now-since >= p.config.After
+	lost = !n.Fresh && now-since >= p.after
 	switch {
-	case m != nil && now-m.at < perNode*p.config.After:
+	case m != nil && now-m.at < perNode*p.after:
 	case lost && (m == nil || !m.lost):
 		return &silenceEvent{Node: n.Name, Lost: true, Since: since}, true
 	case n.Fresh && m != nil && m.lost:
@@ -188,17 +172,15 @@ func (p *silencePlanner) remember(now time.Duration, e silenceEvent) {
 
 // Reasons of the events that are recorded on nodes.
 const (
-	SignalLost = "SpazioSignalLost"
-	SignalBack = "SpazioSignalBack"
+	reasonSignalLost = "SpazioSignalLost"
+	reasonSignalBack = "SpazioSignalBack"
 )
 
 // announceSignals records events on nodes whose signals are lost or back until ctx ends, if this
 // scheduler leads. If it does not, the leader records what both plan; see [silencePlanner].
 func (h *Hub) announceSignals(ctx context.Context, recorder events.EventRecorder, nodes listers.NodeLister) {
-	config := h.options.Silences.withDefaults()
-	config.After = h.args.SignalLostAfter.Duration
-	planner := newSilencePlanner(config)
-	ticker := time.NewTicker(config.Period)
+	planner := newSilencePlanner(h.args.SignalLostAfter.Duration, cmp.Or(h.options.silenceGap, silenceGap))
+	ticker := time.NewTicker(cmp.Or(h.options.silencePeriod, silencePeriod))
 	defer ticker.Stop()
 	for {
 		select {
@@ -238,10 +220,10 @@ func (h *Hub) silences() []silentNode {
 
 func (h *Hub) announceSignal(recorder events.EventRecorder, node *v1.Node, e silenceEvent, now time.Duration) {
 	if !e.Lost {
-		recorder.Eventf(node, nil, v1.EventTypeNormal, SignalBack, "Watching", "its agent reports again; it was silent from %s", h.start.Add(e.Since).UTC().Format(time.RFC3339))
+		recorder.Eventf(node, nil, v1.EventTypeNormal, reasonSignalBack, "Watching", "its agent reports again; it was silent from %s", h.start.Add(e.Since).UTC().Format(time.RFC3339))
 		return
 	}
-	recorder.Eventf(node, nil, v1.EventTypeWarning, SignalLost, "Watching",
+	recorder.Eventf(node, nil, v1.EventTypeWarning, reasonSignalLost, "Watching",
 		"no report of its agent for %v: what room it has is not known; %d of %s silent", (now - e.Since).Round(time.Second), e.Silent, areNodes(e.Nodes))
 }
 

@@ -51,7 +51,7 @@ func format(events []silenceEvent) (words []string) {
 // TestSilenceOneNode: one of two nodes falls silent, reports again, and flaps.
 func TestSilenceOneNode(t *testing.T) {
 	f := newFleet(2)
-	p := newSilencePlanner(SilenceConfig{})
+	p := newSilencePlanner(5*time.Minute, silenceGap)
 	f.report(0, 0)
 	var got []string
 	for now := time.Duration(0); now <= time.Hour; now += 5 * time.Second {
@@ -78,7 +78,7 @@ func TestSilenceOneNode(t *testing.T) {
 // event.
 func TestSilenceNothingInVain(t *testing.T) {
 	f := newFleet(1)
-	p := newSilencePlanner(SilenceConfig{})
+	p := newSilencePlanner(5*time.Minute, silenceGap)
 	f.report(0, 0)
 	step := func(now time.Duration) []string { return format(p.Step(now, f.at(now))) }
 	var got []string
@@ -96,7 +96,7 @@ func TestSilenceNothingInVain(t *testing.T) {
 // A fleet that falls silent at once causes no flood, and each event has the number of silent nodes.
 func TestSilenceFleet(t *testing.T) {
 	f := newFleet(5000)
-	p := newSilencePlanner(SilenceConfig{})
+	p := newSilencePlanner(5*time.Minute, silenceGap)
 	for i := range f {
 		f.report(0, i)
 	}
@@ -128,7 +128,7 @@ func TestSilenceFleet(t *testing.T) {
 // After a standstill of the process no node counts as silent.
 func TestSilenceStandStill(t *testing.T) {
 	f := newFleet(3)
-	p := newSilencePlanner(SilenceConfig{})
+	p := newSilencePlanner(5*time.Minute, silenceGap)
 	f.report(0, 0, 1, 2)
 	p.Step(0, f.at(0))
 	wake := time.Hour
@@ -148,7 +148,7 @@ func TestSilenceStandStill(t *testing.T) {
 func TestSilenceTwoPlanTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	f := newFleet(40)
-	a, b := newSilencePlanner(SilenceConfig{}), newSilencePlanner(SilenceConfig{})
+	a, b := newSilencePlanner(5*time.Minute, silenceGap), newSilencePlanner(5*time.Minute, silenceGap)
 	for now := time.Duration(0); now < 3*time.Hour; now += 5 * time.Second {
 		f.stir(r, now)
 		if diff := cmp.Diff(a.Step(now, f.at(now)), b.Step(now, f.at(now))); diff != "" {
@@ -172,7 +172,7 @@ func TestSilenceAlways(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		f := newFleet(1 + r.IntN(60))
-		p := newSilencePlanner(SilenceConfig{})
+		p := newSilencePlanner(5*time.Minute, silenceGap)
 		last, lost := map[string]time.Duration{}, map[string]bool{}
 		total := 0
 		for now := time.Duration(0); now < 2*time.Hour; now += time.Duration(1+r.IntN(20)) * time.Second {
@@ -203,7 +203,7 @@ func TestSilenceAlways(t *testing.T) {
 // A deleted node is forgotten: a new node of its name starts afresh.
 func TestSilenceForgets(t *testing.T) {
 	f := newFleet(1)
-	p := newSilencePlanner(SilenceConfig{After: time.Second, Gap: time.Hour})
+	p := newSilencePlanner(time.Second, time.Hour)
 	f.report(0, 0)
 	if got := p.Step(10*time.Second, f.at(10*time.Second)); len(got) != 1 {
 		t.Fatal(got)
@@ -212,7 +212,7 @@ func TestSilenceForgets(t *testing.T) {
 	if got := p.Step(12*time.Second, f.at(12*time.Second)); len(got) != 1 || !got[0].Lost {
 		t.Errorf("%+v", got)
 	}
-	q := newSilencePlanner(SilenceConfig{After: time.Second, Gap: time.Hour})
+	q := newSilencePlanner(time.Second, time.Hour)
 	never := newFleet(1)
 	if got := q.Step(time.Minute, never.at(time.Minute)); got != nil {
 		t.Errorf("node that never reported: got %+v", got)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // TestSilentNodeIsFilledToSlowStart: nine nodes report that they are full, the tenth stops reporting,
@@ -137,7 +137,7 @@ func TestSchedulerThatStoodStill(t *testing.T) {
 	if node, status := c.schedule(newPod(1), c.infos); status.IsSuccess() {
 		t.Errorf("got node %q, which is still waited for or full", node)
 	}
-	c.pass(clock, config.DefaultMaxAge)
+	c.pass(clock, reserve.DefaultMaxAge)
 	if node, status := c.schedule(newPod(1), c.infos); node != nodeName(1) {
 		t.Errorf("got node %q after the grace, want the silent node: %v", node, status)
 	}

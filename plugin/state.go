@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -116,7 +117,7 @@ type EnergyStatus struct {
 	Objective string  `json:"objective"`
 	Cores     float64 `json:"cores"`
 	// Workloads lists the workloads whose pods take most, at most 100, the largest first.
-	Workloads []WorkloadEnergy `json:"workloads"`
+	Workloads []energy.WorkloadEstimate `json:"workloads"`
 }
 
 // Status is what Handler answers.
@@ -146,7 +147,7 @@ type NodePod struct {
 	// Pod is namespace/name.
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
-	// Profile is the pod's scheduler, State one of the constants PodInFlight to PodExempt.
+	// Profile is the pod's scheduler, State one of the constants podInFlight to podExempt.
 	Profile string    `json:"profile"`
 	State   string    `json:"state"`
 	Created time.Time `json:"created"`
@@ -159,35 +160,19 @@ type NodePod struct {
 // ErrUnknownNode is the error of ExplainNode for a node that the scheduler does not know.
 var ErrUnknownNode = errors.New("no such node")
 
-// WorkloadEnergy is what a workload's pods take, as their nodes measured it.
-type WorkloadEnergy struct {
-	// Workload is namespace/kind/name.
-	Workload string `json:"workload"`
-	// Cores and Watts are per pod, SD is the standard deviation of Watts, and Pods is how many
-	// pods were observed lately. Known reports whether they are the workload's own figures, not
-	// the mean of all workloads.
-	Cores float64 `json:"cores"`
-	Watts float64 `json:"watts"`
-	SD    float64 `json:"sd"`
-	Pods  int     `json:"pods"`
-	Known bool    `json:"known"`
-	// Joules is the energy that the workload's pods have taken since the scheduler started.
-	Joules float64 `json:"joules"`
-}
-
 // States of a pod in the plugin's eyes.
 const (
-	// PodNew has not been tried; PodWaiting was, and found no room; PodInFlight
-	// was given to a node that has not yet reported it; PodCounted is in its
-	// node's reports; PodEnded is terminal; PodPlaceholder holds room on its node; PodExempt
+	// podNew has not been tried; podWaiting was, and found no room; podInFlight
+	// was given to a node that has not yet reported it; podCounted is in its
+	// node's reports; podEnded is terminal; podPlaceholder holds room on its node; podExempt
 	// is not handled by the plugin.
-	PodNew         = "new"
-	PodWaiting     = "waiting"
-	PodInFlight    = "in flight"
-	PodCounted     = "counted"
-	PodEnded       = "ended"
-	PodPlaceholder = "holding room"
-	PodExempt      = "exempt"
+	podNew         = "new"
+	podWaiting     = "waiting"
+	podInFlight    = "in flight"
+	podCounted     = "counted"
+	podEnded       = "ended"
+	podPlaceholder = "holding room"
+	podExempt      = "exempt"
 )
 
 // Errors of Explain.
@@ -204,8 +189,8 @@ type Explanation struct {
 	// Profile is the pod's scheduler; Ours reports whether it enables the plugin here.
 	Profile string `json:"profile"`
 	Ours    bool   `json:"ours"`
-	// State is one of the constants PodNew to PodExempt; Node is where the pod is
-	// or goes.
+	// State is new, waiting, in flight, counted, ended, holding room or exempt; Node is where the pod
+	// is or goes.
 	State string `json:"state"`
 	Node  string `json:"node,omitempty"`
 	// Unscheduled is the message of the pod's condition PodScheduled while that is
@@ -230,7 +215,7 @@ type Explanation struct {
 	Workload *WorkloadState `json:"workload,omitempty"`
 	// Energy is what its workload's pods were measured to take; nil as long as no agent
 	// reports it, and no profile ranks nodes by it.
-	Energy *WorkloadEnergy `json:"energy,omitempty"`
+	Energy *energy.WorkloadEstimate `json:"energy,omitempty"`
 	// Nodes are all nodes as they are now, by name.
 	Nodes []NodeVerdict `json:"nodes"`
 }
@@ -307,32 +292,32 @@ type PendingPod struct {
 // measurements of its pods contradict, or one that is not to be used.
 const (
 	SourceProfile      = "profile"
-	SourceTypical      = "typical"
+	sourceTypical      = "typical"
 	SourceContradicted = "contradicted"
-	SourceOff          = "off"
+	sourceOff          = "off"
 )
 
 // Names of a pod's steps, in the order in which they come.
 const (
-	// StepCreated: the API has it.
-	StepCreated = "created"
-	// StepTried: the scheduler looked for a node for it, for the first time.
-	StepTried = "tried"
-	// StepReserved: it was put in flight to a node.
-	StepReserved = "reserved"
-	// StepBound: the API has it on the node.
-	StepBound = "bound"
-	// StepListed: a report of the node's agent counted it for the first time.
-	StepListed = "listed"
-	// StepStarted: the first of its containers runs.
-	StepStarted = "started"
-	// StepEnded: the last of its containers has ended.
-	StepEnded = "ended"
+	// stepCreated: the API has it.
+	stepCreated = "created"
+	// stepTried: the scheduler looked for a node for it, for the first time.
+	stepTried = "tried"
+	// stepReserved: it was put in flight to a node.
+	stepReserved = "reserved"
+	// stepBound: the API has it on the node.
+	stepBound = "bound"
+	// stepListed: a report of the node's agent counted it for the first time.
+	stepListed = "listed"
+	// stepStarted: the first of its containers runs.
+	stepStarted = "started"
+	// stepEnded: the last of its containers has ended.
+	stepEnded = "ended"
 )
 
 // Step is one thing that has happened to a pod. A plain value.
 type Step struct {
-	// Name is one of the constants StepCreated to StepEnded.
+	// Name is created, tried, reserved, bound, listed, started or ended.
 	Name string `json:"name"`
 	// At is when the step happened; absent if that is no longer known, as after a restart.
 	At *time.Time `json:"at,omitempty"`
@@ -341,9 +326,9 @@ type Step struct {
 	WholeSeconds bool `json:"wholeSeconds,omitempty"`
 	// Node is the node of a step that has to do with one.
 	Node string `json:"node,omitempty"`
-	// Tries is set only for StepTried.
+	// Tries is set only for tried.
 	Tries *Tries `json:"tries,omitempty"`
-	// Phase is set only for StepEnded: Succeeded or Failed.
+	// Phase is set only for ended: Succeeded or Failed.
 	Phase string `json:"phase,omitempty"`
 }
 
@@ -406,13 +391,13 @@ const (
 
 // isOverdue reports whether a pod was bound to a node without room.
 func isOverdue(pod *v1.Pod) bool {
-	return podstate.Condition(pod, OverdueCondition, v1.ConditionTrue) != nil
+	return objects.Condition(pod, OverdueCondition, v1.ConditionTrue) != nil
 }
 
 // roomSince returns since when a pod is marked as waiting for room, or the zero time. The mark is
 // all that a scheduler knows about pods that waited before it started.
 func roomSince(pod *v1.Pod) time.Time {
-	if c := podstate.Condition(pod, WaitsForRoomCondition, v1.ConditionTrue); c != nil {
+	if c := objects.Condition(pod, WaitsForRoomCondition, v1.ConditionTrue); c != nil {
 		return c.LastTransitionTime.Time
 	}
 	return time.Time{}

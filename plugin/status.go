@@ -15,7 +15,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/energy"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -210,7 +210,7 @@ func (h *Hub) ExplainNode(name string) (NodeExplanation, error) {
 	}
 	e := NodeExplanation{NodeState: state}
 	for _, pod := range h.Pods() {
-		if pod.Spec.NodeName != name || podstate.IsTerminal(pod) {
+		if pod.Spec.NodeName != name || objects.IsTerminal(pod) {
 			continue
 		}
 		state, _ := h.podState(pod, h.profileOf(pod))

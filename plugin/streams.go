@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -193,7 +193,7 @@ func (h *Hub) introduce(n *node) {
 	var binds []agent.Bind
 	for _, object := range pods {
 		pod, ok := object.(*v1.Pod)
-		if !ok || podstate.IsTerminal(pod) || podstate.IsMirror(pod) {
+		if !ok || objects.IsTerminal(pod) || objects.IsMirror(pod) {
 			continue
 		}
 		key := reserve.KeyOf(string(pod.UID))

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -166,12 +166,12 @@ func (h *Hub) testbedSource(handle Cluster) (cache.ListerWatcher, error) {
 // Testbeds no pod is one.
 func (h *Hub) followTestbeds(ctx context.Context, source cache.ListerWatcher) {
 	logger := klog.FromContext(ctx)
-	beds := informer.Kind{
+	beds := objects.Kind{
 		Source: source, Object: &unstructured.Unstructured{}, Retry: testbedsRetry,
 		Strip: func(obj any) (any, error) { // to the fields that are read
-			return informer.Strip(obj, placeholdersField, slotsPerNodeField, unitsField)
+			return objects.Strip(obj, placeholdersField, slotsPerNodeField, unitsField)
 		},
-		Handler: informer.Handler(func(u *unstructured.Unstructured) {
+		Handler: objects.Handler(func(u *unstructured.Unstructured) {
 			h.renamePlaceholders(logger, u.GetUID(), placeholdersOf(logger, u))
 		}, func(u *unstructured.Unstructured) {
 			h.renamePlaceholders(logger, u.GetUID(), testbedPlaceholders{})

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -61,7 +60,7 @@ func TestTimeline(t *testing.T) {
 	clock.advance(10250 * time.Millisecond)
 	pod := newPod(0, ours, func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(*at(10)) })
 	c.arrive(pod)
-	want := []plugin.Step{{Name: plugin.StepCreated, At: at(10), WholeSeconds: true}}
+	want := []plugin.Step{{Name: "created", At: at(10), WholeSeconds: true}}
 	check := func(when string) {
 		t.Helper()
 		if diff := cmp.Diff(want, c.steps("default/pod-0")); diff != "" {
@@ -83,7 +82,7 @@ func TestTimeline(t *testing.T) {
 	second.settle(agent.Report{Avail: 0})
 	refuse()
 	tries := &plugin.Tries{Count: 2, Last: *at(11.25), Refusals: []plugin.RefusalClass{{Reason: "saturated", Tries: 1, Nodes: 1}, {Reason: "no room", Tries: 2, Nodes: 2}}}
-	want = append(want, plugin.Step{Name: plugin.StepTried, At: at(10.25), Tries: tries})
+	want = append(want, plugin.Step{Name: "tried", At: at(10.25), Tries: tries})
 	check("refused twice")
 
 	// A node that had room has none at the reservation.
@@ -106,7 +105,7 @@ func TestTimeline(t *testing.T) {
 	if node, status := c.schedule(pod, c.infos); node != nodeName(0) {
 		t.Fatal(node, status)
 	}
-	want = append(want, plugin.Step{Name: plugin.StepReserved, At: at(13.25), Node: nodeName(0)})
+	want = append(want, plugin.Step{Name: "reserved", At: at(13.25), Node: nodeName(0)})
 	tries.Count, tries.Last, tries.Refusals[1].Tries = 4, *at(13.25), 4
 	check("reserved")
 	c.Unreserve(t.Context(), &cycleState{}, pod, nodeName(0))
@@ -124,15 +123,15 @@ func TestTimeline(t *testing.T) {
 	clock.advance(time.Second)
 	bound := newPod(0, ours, onNode(nodeName(0)), func(p *v1.Pod) { p.CreationTimestamp = pod.CreationTimestamp })
 	c.update(bound)
-	c.waitStep("default/pod-0", plugin.StepBound)
+	c.waitStep("default/pod-0", "bound")
 	want = append(want,
-		plugin.Step{Name: plugin.StepReserved, At: at(14.25), Node: nodeName(0)},
-		plugin.Step{Name: plugin.StepBound, At: at(15.25), Node: nodeName(0)})
+		plugin.Step{Name: "reserved", At: at(14.25), Node: nodeName(0)},
+		plugin.Step{Name: "bound", At: at(15.25), Node: nodeName(0)})
 	check("bound")
 
 	clock.advance(time.Second)
 	first.settle(agent.Report{Avail: 0, Pods: []reserve.PodKey{keyOf(0)}})
-	want = append(want, plugin.Step{Name: plugin.StepListed, At: at(17.25), Node: nodeName(0)})
+	want = append(want, plugin.Step{Name: "listed", At: at(17.25), Node: nodeName(0)})
 	check("listed")
 	// It is listed once, whatever happens in between.
 	clock.advance(time.Second)
@@ -144,10 +143,10 @@ func TestTimeline(t *testing.T) {
 	ended.Status.Phase = v1.PodFailed
 	ended.Status.ContainerStatuses = []v1.ContainerStatus{containerOf(*at(17), *at(20)), containerOf(*at(18), *at(30))}
 	c.update(ended)
-	c.waitStep("default/pod-0", plugin.StepEnded)
+	c.waitStep("default/pod-0", "ended")
 	want = append(want,
-		plugin.Step{Name: plugin.StepStarted, At: at(17), WholeSeconds: true},
-		plugin.Step{Name: plugin.StepEnded, At: at(30), WholeSeconds: true, Phase: "Failed"})
+		plugin.Step{Name: "started", At: at(17), WholeSeconds: true},
+		plugin.Step{Name: "ended", At: at(30), WholeSeconds: true, Phase: "Failed"})
 	check("ended")
 }
 
@@ -169,8 +168,8 @@ func TestBoundWhenListed(t *testing.T) {
 	clock.advance(time.Second)
 	c.PostBind(t.Context(), &cycleState{}, pod, nodeName(0))
 	c.update(newPod(0, ours, onNode(nodeName(0))))
-	c.waitStep("default/pod-0", plugin.StepBound)
-	want := []plugin.Step{{Name: plugin.StepBound, At: &listed, Node: nodeName(0)}, {Name: plugin.StepListed, At: &listed, Node: nodeName(0)}}
+	c.waitStep("default/pod-0", "bound")
+	want := []plugin.Step{{Name: "bound", At: &listed, Node: nodeName(0)}, {Name: "listed", At: &listed, Node: nodeName(0)}}
 	if diff := cmp.Diff(want, c.steps("default/pod-0")[3:]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -197,15 +196,15 @@ func TestTimelineOfOthers(t *testing.T) {
 	foreign := newPod(1, old)
 	c.arrive(foreign)
 	c.update(newPod(1, onNode(nodeName(0)), old))
-	c.waitSeen("default/pod-1", plugin.StepBound)
+	c.waitSeen("default/pod-1", "bound")
 	boundAt, listedAt := clock.Now(), clock.Now().Add(time.Second)
 	clock.advance(time.Second)
 	s.settle(agent.Report{Avail: 1, Pods: []reserve.PodKey{keyOf(0), keyOf(1)}})
-	creation := plugin.Step{Name: plugin.StepCreated, At: &created.Time, WholeSeconds: true}
+	creation := plugin.Step{Name: "created", At: &created.Time, WholeSeconds: true}
 	for pod, want := range map[string][]plugin.Step{
 		// An earlier scheduler may have seen when it was listed.
-		"default/pod-0": {creation, {Name: plugin.StepBound, At: &scheduled.Time, WholeSeconds: true, Node: nodeName(0)}, {Name: plugin.StepListed, Node: nodeName(0)}},
-		"default/pod-1": {creation, {Name: plugin.StepBound, At: &boundAt, Node: nodeName(0)}, {Name: plugin.StepListed, At: &listedAt, Node: nodeName(0)}},
+		"default/pod-0": {creation, {Name: "bound", At: &scheduled.Time, WholeSeconds: true, Node: nodeName(0)}, {Name: "listed", Node: nodeName(0)}},
+		"default/pod-1": {creation, {Name: "bound", At: &boundAt, Node: nodeName(0)}, {Name: "listed", At: &listedAt, Node: nodeName(0)}},
 	} {
 		if diff := cmp.Diff(want, c.steps(pod)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", pod, diff)
@@ -221,7 +220,7 @@ func TestTimelinesAreForgotten(t *testing.T) {
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 1})
 	tried := func(i int) bool {
 		for _, s := range c.steps(fmt.Sprint("default/pod-", i)) {
-			if s.Name == plugin.StepTried {
+			if s.Name == "tried" {
 				return true
 			}
 		}
@@ -287,7 +286,7 @@ func TestLateReservations(t *testing.T) {
 	if status := c.Reserve(t.Context(), state, pod, nodeName(0)); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	clock.advance(config.DefaultAssumedTTL)
+	clock.advance(15 * time.Minute)
 	c.eventually("the reservation has expired", func() bool { return c.state(nodeName(0)).InFlight == 0 })
 	c.Unreserve(t.Context(), state, pod, nodeName(0))
 	if got := c.hub.Histories(); got != 0 {

@@ -11,7 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/placement"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -219,7 +219,7 @@ func (w *waiting) enlist(p *waitingPod, k kind) {
 		p.arrival = w.arrivals
 	}
 	p.workloadDemand = w.join(k)
-	w.queue.AddPod(p.number, placement.Pod{Workload: p.workloadDemand.number, Priority: podstate.Priority(p.pod), Order: w.order(p)})
+	w.queue.AddPod(p.number, placement.Pod{Workload: p.workloadDemand.number, Priority: objects.Priority(p.pod), Order: w.order(p)})
 	if !since.IsZero() {
 		w.queue.StartWait(p.number, since.Sub(w.start))
 	}
@@ -339,21 +339,20 @@ func (w *waiting) refused(uid types.UID, a *attempt) {
 
 // release gives up the slot that was kept for a pod.
 func (w *waiting) release(uid types.UID) {
+	w.edit(uid, func(p *waitingPod) { w.queue.Release(p.number, w.at.Now) })
+}
+
+// edit calls f with a pod if it is known.
+func (w *waiting) edit(uid types.UID, f func(*waitingPod)) {
 	w.lock()
 	defer w.unlock()
 	if p := w.pods[uid]; p != nil {
-		w.queue.Release(p.number, w.at.Now)
+		f(p)
 	}
 }
 
 // drop forgets a pod that has been bound or is gone.
-func (w *waiting) drop(uid types.UID) {
-	w.lock()
-	defer w.unlock()
-	if p := w.pods[uid]; p != nil {
-		w.forget(p)
-	}
-}
+func (w *waiting) drop(uid types.UID) { w.edit(uid, w.forget) }
 
 // reserved records that a pod got a slot of a node, -1 for one that is not known. It returns when
 // the pod was first tried, if it was, and whether the API has it marked as waiting for room.
@@ -401,12 +400,10 @@ func (w *waiting) lost(uid types.UID) {
 
 // optOut wakes a pod that has become exempt from the plugin.
 func (w *waiting) optOut(uid types.UID) {
-	w.lock()
-	defer w.unlock()
-	if p := w.pods[uid]; p != nil {
+	w.edit(uid, func(p *waitingPod) {
 		w.open = nil
 		w.queue.Wake(p.number, w.at.Now)
-	}
+	})
 }
 
 // find returns the last attempt of a pod that waits, or nil.

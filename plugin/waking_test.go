@@ -383,8 +383,8 @@ func TestDeletedPodsDoNotWait(t *testing.T) {
 // TestOptingOutWakes: a waiting pod that becomes exempt is tried again and no longer waits.
 func TestOptingOutWakes(t *testing.T) {
 	for name, optOut := range map[string]func(*v1.Pod){
-		"toleration": func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Key: config.DefaultOptOut}} },
-		"annotation": func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} },
+		"toleration": func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Key: optOutKey}} },
+		"annotation": func(p *v1.Pod) { p.Annotations = map[string]string{optOutKey: "true"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, withoutRetry(1))

@@ -46,12 +46,6 @@ func (a *Account) total() share {
 	return a.sum
 }
 
-// InFlight returns the summed demand of the node's pods in flight, in pods.
-func (a *Account) InFlight() float64 { return a.Flight().Demand }
-
-// Pods returns the number of the node's pods in flight.
-func (a *Account) Pods() int { return int(a.total()[flying]) }
-
 // Flight returns what the node's pods in flight ask for, and what is held, all of it at one
 // moment.
 func (a *Account) Flight() Flight {
@@ -168,7 +162,7 @@ type entry struct {
 	claim    Claim
 	progress Progress
 	// confirmed reports whether a report lists the pod, late whether it has been in flight for
-	// longer than Patience, overdue whether MarkOverdue marked it.
+	// longer than limits.patience, overdue whether MarkOverdue marked it.
 	confirmed, late, overdue bool
 	// standing is what the API shows of the containers, since when, and settled whether it has
 	// shown that for settleTime. ran stays set once it was so while they ran.
@@ -207,7 +201,6 @@ func (e *entry) share() (s share) {
 		s[unlistedRunning] = 1
 	}
 	copy(s[:], e.asks[:])
-	s[flying] = 1
 	switch {
 	case e.progress == Stalled:
 		s[stalled] = pods

@@ -74,8 +74,8 @@ func TestConcurrentAdmitsNeverExceedWhatFits(t *testing.T) {
 					if err := l.Reserve("n", pod, one, epoch); err != nil {
 						t.Error(err)
 					}
-					if got := a.Pods(); got > most {
-						t.Errorf("got %d pods in flight, want at most %d", got, most)
+					if got := a.Flight().Demand; got > most {
+						t.Errorf("got %v pods in flight, want at most %d", got, most)
 					}
 				}
 				node.Unlock()

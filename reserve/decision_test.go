@@ -252,7 +252,7 @@ func FuzzNormalize(f *testing.F) {
 		raw := []float64{a, b, c}
 		got := reserve.NormalizeTo(nil, raw)
 		for i := range got {
-			if got[i] < 0 || got[i] > reserve.MaxScore {
+			if got[i] < 0 || got[i] > 100 {
 				t.Fatalf("NormalizeTo(%v) = %v", raw, got)
 			}
 			for j := range got {
@@ -281,7 +281,7 @@ func TestStalePolicy(t *testing.T) {
 
 func TestErrorsNameFieldAndValue(t *testing.T) {
 	_, policy := reserve.ParseStalePolicy("Panic")
-	_, ledger := reserve.NewLedger(reserve.LedgerConfig{Patience: -1})
+	_, ledger := reserve.NewLedger(-1)
 	for _, test := range []struct {
 		err   error
 		field string
@@ -298,9 +298,7 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 		{blendOf(.625, .5).Validate(), "Energy", .5},
 		{reserve.Ranking{TieTolerance: -1}.Validate(), "TieTolerance", -1.},
 		{reserve.Ranking{TieTolerance: math.Inf(1)}.Validate(), "TieTolerance", math.Inf(1)},
-		{reserve.LedgerConfig{TTL: -1}.Validate(), "TTL", time.Duration(-1)},
-		{reserve.LedgerConfig{Linger: -1}.Validate(), "Linger", time.Duration(-1)},
-		{ledger, "Patience", time.Duration(-1)},
+		{ledger, "ttl", time.Duration(-1)},
 		{reserve.Freshness{MaxAge: -1}.Validate(), "MaxAge", time.Duration(-1)},
 		{reserve.Freshness{Grace: -1}.Validate(), "Grace", time.Duration(-1)},
 		{reserve.Freshness{Policy: 3}.Validate(), "Policy", reserve.StalePolicy(3)},
@@ -325,7 +323,7 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 		}
 	}
 	for _, err := range []error{
-		reserve.Rules{}.Validate(), reserve.Rules{CPUDemandPerCore: 2}.Validate(), reserve.TypicalPod().Validate(), reserve.Ranking{}.Validate(), reserve.LedgerConfig{}.Validate(), reserve.Freshness{}.Validate(),
+		reserve.Rules{}.Validate(), reserve.Rules{CPUDemandPerCore: 2}.Validate(), reserve.TypicalPod().Validate(), reserve.Ranking{}.Validate(), reserve.Freshness{}.Validate(),
 		reserve.Ranking{Blend: 1}.Validate(), blendOf(.5, .5).Validate(), blendOf(0, 1).Validate(), reserve.Freshness{Policy: reserve.Allow}.Validate(),
 	} {
 		if err != nil {

@@ -120,7 +120,6 @@ const (
 	late
 	unseen
 	held
-	flying
 	confirmed
 	running
 	unlistedRunning

@@ -13,10 +13,10 @@ const (
 	// DefaultMaxAge is how long after its newest sample a report counts: twice what
 	// passes between two of an agent's messages.
 	DefaultMaxAge = 5 * time.Second
-	// RefusalMemory is how long a node whose report has become too old stays full
+	// refusalMemory is how long a node whose report has become too old stays full
 	// if that report said so: longer than an agent takes to be replaced, or the
 	// node would pass for an empty one meanwhile.
-	RefusalMemory = time.Minute
+	refusalMemory = time.Minute
 )
 
 // Freshness is how long a node's report counts, and what holds without
@@ -113,14 +113,14 @@ func (v Validity) awaited(now time.Duration) bool { return v < 0 && now < time.D
 // remembered reports whether a report that is too old may still say that the node
 // is full.
 func (v Validity) remembered(now time.Duration) bool {
-	return v >= 0 && now <= later(time.Duration(v), RefusalMemory)
+	return v >= 0 && now <= later(time.Duration(v), refusalMemory)
 }
 
 // Admit turns the verdict on a node into the decision at a moment. While its
 // report is fresh that is Reported. After that the policy decides; under Neutral
 //
 //	no pod is admitted while the node is waited for,
-//	it stays full for RefusalMemory if its last report leaves no room, and
+//	it stays full for a minute if its last report leaves no room, and
 //	slow start's line holds for ever: Unseen.
 //
 // So a node that falls silent, or never reports, takes pods no faster than the API shows

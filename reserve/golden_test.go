@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestGolden records the decisions for random pods on four nodes with late reports: verdicts, slots,
 // scores and pods in flight. A change that should not affect decisions must leave it as it is.
 func TestGolden(t *testing.T) {
-	ledger, err := reserve.NewLedger(reserve.LedgerConfig{})
+	ledger, err := reserve.NewLedger(0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ const (
 // for concurrent use; the caller serialises decisions with Reserve, and reports, for
 // one node.
 type Ledger struct {
-	config LedgerConfig
+	// limits are the times of the ledger; 0 means the default.
+	limits timeLimits
 
 	mu       sync.Mutex
 	accounts map[string]*Account
@@ -39,12 +40,14 @@ type Ledger struct {
 	lingering map[*Account]struct{}
 }
 
-// NewLedger returns an empty ledger, or the ErrInvalid of c.Validate.
-func NewLedger(c LedgerConfig) (*Ledger, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
+// NewLedger returns an empty ledger in which an assumed pod may wait for its bind for ttl; 0 means the
+// default, 15 min, more than the 10 min a volume may take to bind. A bound pod has no such limit: pulling
+// its image may take any time. A negative ttl is an ErrInvalid.
+func NewLedger(ttl time.Duration) (*Ledger, error) {
+	if ttl < 0 {
+		return nil, refuse("ttl", ttl, "above 0, or 0 for the default")
 	}
-	return &Ledger{config: c}, nil
+	return &Ledger{limits: timeLimits{ttl: ttl}}, nil
 }
 
 // Account returns the node's account, made if need be, for the caller to hold:
@@ -96,17 +99,6 @@ func (l *Ledger) claimed(pod PodKey) *entry {
 		return e
 	}
 	return nil
-}
-
-// InFlight returns the summed demand of the node's pods in flight, in pods; 0 for a node that
-// is not known.
-func (l *Ledger) InFlight(node string) float64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a := l.accounts[node]; a != nil {
-		return a.InFlight()
-	}
-	return 0
 }
 
 // Reserve puts a pod in flight to a node, assumed until MarkBound or Bound.
@@ -310,7 +302,7 @@ type Confirmation struct {
 // or Stalled is in flight again when a later report of the same incarnation of
 // the agent does not list it. A new incarnation may not know all pods yet.
 //
-// Listed pods that are not claimed are remembered until Linger after they were
+// Listed pods that are not claimed are remembered for a minute after they were
 // last listed, so that a late event does not put them in flight. A report changes no pod
 // that is claimed for another node, and a node whose Account has no holder has no reports.
 func (l *Ledger) Confirm(node string, incarnation uint64, pods []PodKey, now time.Time) (out []Confirmation) {
@@ -328,7 +320,7 @@ func (l *Ledger) Confirm(node string, incarnation uint64, pods []PodKey, now tim
 			out = append(out, Confirmation{Pod: pod, InFlightFor: now.Sub(e.flying), Reserved: e.flying.Equal(e.assumed)})
 		}
 	})
-	a.prune(now, l.config.withDefaults().Linger)
+	a.prune(now, l.limits.withDefaults().linger)
 	last.missingFrom(newest, func(pod PodKey) {
 		switch e := l.claimed(pod); {
 		case e == nil:
@@ -353,20 +345,20 @@ func (l *Ledger) watch(a *Account) {
 	l.lingering[a] = struct{}{}
 }
 
-// Expire drops the assumed pods whose bind has not come for TTL and returns the
+// Expire drops the assumed pods whose bind has not come for the ttl of NewLedger and returns the
 // node of each, and returns the nodes of the pods for which slow start no longer waits: those
-// that have now been in flight for Patience and those that have settled ([Ledger.Stands]), once
+// that have now been in flight for two minutes and those that have settled ([Ledger.Stands]), once
 // a pod. The times given to one ledger should not run
 // backwards; if they do, limits are met late, not early.
 func (l *Ledger) Expire(now time.Time) (dropped, moved []string) {
-	limits := l.config.withDefaults()
+	limits := l.limits.withDefaults()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for e := l.oldest(byAssumed); e != nil && now.Sub(e.assumed) >= limits.TTL; e = l.oldest(byAssumed) {
+	for e := l.oldest(byAssumed); e != nil && now.Sub(e.assumed) >= limits.ttl; e = l.oldest(byAssumed) {
 		dropped = append(dropped, e.account.node)
 		l.remove(e)
 	}
-	for e := l.oldest(byFlight); e != nil && now.Sub(e.flying) >= limits.Patience; e = l.oldest(byFlight) {
+	for e := l.oldest(byFlight); e != nil && now.Sub(e.flying) >= limits.patience; e = l.oldest(byFlight) {
 		moved = append(moved, e.account.node)
 		l.change(e, func() { e.late = true })
 	}
@@ -375,7 +367,7 @@ func (l *Ledger) Expire(now time.Time) (dropped, moved []string) {
 		l.settle(e)
 	}
 	for a := range l.lingering {
-		a.prune(now, limits.Linger)
+		a.prune(now, limits.linger)
 		l.watch(a)
 	}
 	return dropped, moved
@@ -391,7 +383,7 @@ func (l *Ledger) add(e *entry, now time.Time) {
 		l.entries = make(map[PodKey]*entry)
 	}
 	l.entries[e.pod] = e
-	e.account.prune(now, l.config.withDefaults().Linger)
+	e.account.prune(now, l.limits.withDefaults().linger)
 	e.confirmed = !e.held && e.account.counts(e.pod)
 	e.account.shift(share{}, e.share())
 	l.enqueue(e)
@@ -451,47 +443,23 @@ func (l *Ledger) oldest(queue int) *entry {
 	return nil
 }
 
-// LedgerConfig holds the time limits of a Ledger. The zero value of a field
-// means its default.
-type LedgerConfig struct {
-	// TTL is how long an assumed pod may wait for its bind; default 15 min, more
-	// than the 10 min a volume may take to bind. A bound pod has no limit: pulling
-	// its image may take any time.
-	TTL time.Duration
-	// Linger is how long a pod that a report listed but the API has not shown is
-	// remembered after it was last listed; default 1 min, more than a watch lags.
-	Linger time.Duration
-	// Patience is how long a pod may be in flight before it no longer holds up
-	// those behind it on slow start's line (see [Flight].Late); default 2 min,
-	// after which kubelet gives up a request to the container runtime and starts
-	// over.
-	Patience time.Duration
+// timeLimits are those of a Ledger.
+type timeLimits struct {
+	ttl time.Duration
+	// linger is how long a pod that a report listed but the API has not shown is remembered after
+	// it was last listed: more than a watch lags.
+	linger time.Duration
+	// patience is how long a pod may be in flight before it no longer holds up those behind it on
+	// slow start's line (see [Flight].Late): after that kubelet gives up a request to the container
+	// runtime and starts over.
+	patience time.Duration
 }
 
-const (
-	defaultTTL      = 15 * time.Minute
-	defaultLinger   = time.Minute
-	defaultPatience = 2 * time.Minute
-)
+var defaultLimits = timeLimits{ttl: 15 * time.Minute, linger: time.Minute, patience: 2 * time.Minute}
 
-// Validate returns an ErrInvalid for a negative limit.
-func (c LedgerConfig) Validate() error {
-	for _, f := range []struct {
-		name  string
-		value time.Duration
-	}{{"TTL", c.TTL}, {"Linger", c.Linger}, {"Patience", c.Patience}} {
-		if f.value < 0 {
-			return refuse(f.name, f.value, "above 0, or 0 for the default")
-		}
-	}
-	return nil
-}
-
-// withDefaults returns c with its zero fields replaced.
-func (c LedgerConfig) withDefaults() LedgerConfig {
-	return LedgerConfig{
-		TTL: cmp.Or(c.TTL, defaultTTL), Linger: cmp.Or(c.Linger, defaultLinger), Patience: cmp.Or(c.Patience, defaultPatience),
-	}
+// withDefaults returns l with its zero fields replaced.
+func (l timeLimits) withDefaults() timeLimits {
+	return timeLimits{cmp.Or(l.ttl, defaultLimits.ttl), cmp.Or(l.linger, defaultLimits.linger), cmp.Or(l.patience, defaultLimits.patience)}
 }
 
 // maxHold bounds what a pod may hold, like what one may ask for.

@@ -112,7 +112,7 @@ func (n *naive) delete(pod reserve.PodKey) (node string, inFlight bool) {
 	return node, inFlight
 }
 
-func (n *naive) flight(node string) (f reserve.Flight, pods, confirmed int) {
+func (n *naive) flight(node string) (f reserve.Flight, confirmed int) {
 	for _, h := range n.held {
 		if h.node == node {
 			f.Held += h.pods
@@ -124,7 +124,6 @@ func (n *naive) flight(node string) (f reserve.Flight, pods, confirmed int) {
 		case p.Confirmed:
 			confirmed++
 		default:
-			pods++
 			asks := demandInPods(p.Demand)
 			f.Demand += asks
 			f.Cores += p.Demand.Cores
@@ -144,7 +143,7 @@ func (n *naive) flight(node string) (f reserve.Flight, pods, confirmed int) {
 			}
 		}
 	}
-	return f, pods, confirmed
+	return f, confirmed
 }
 
 // demandInPods returns a demand in pods: one if it is known.
@@ -293,8 +292,7 @@ func newTwins(t testing.TB) *twins {
 
 // restart clears both.
 func (w *twins) restart(t testing.TB) {
-	fast, err := reserve.NewLedger(reserve.LedgerConfig{TTL: ttl, Linger: linger, Patience: patience})
-	must(t, err)
+	fast := reserve.NewLimitedLedger(ttl, linger, patience)
 	w.fast, w.slow = fast, newNaive()
 	for i := range w.accounts {
 		w.accounts[i] = fast.Account(nodeAt(i))
@@ -302,6 +300,13 @@ func (w *twins) restart(t testing.TB) {
 }
 
 const nodeCount, podCount = 4, 24
+
+// inFlight returns the demand of the pods in flight to a node.
+func inFlight(l *reserve.Ledger, node string) float64 {
+	a := l.Account(node)
+	defer l.Release(a)
+	return a.Flight().Demand
+}
 
 // one is a typical pod, pods n of them.
 var one = reserve.TypicalPod()
@@ -463,11 +468,11 @@ func (w *twins) failover(t testing.TB) {
 func (w *twins) check(t testing.TB) {
 	t.Helper()
 	for i, account := range w.accounts {
-		f, pods, confirmed := w.slow.flight(nodeAt(i))
+		f, confirmed := w.slow.flight(nodeAt(i))
 		got := account.Flight()
-		if !near(got, f) || account.InFlight() != got.Demand || account.Flight().Held != got.Held || account.Flight().Cores != got.Cores || account.Pods() != pods || account.Confirmed() != confirmed {
-			t.Fatalf("node %s: got %+v in flight in %d pods, %d confirmed; want %+v in %d, %d; last steps %s",
-				nodeAt(i), got, account.Pods(), account.Confirmed(), f, pods, confirmed, w.tail())
+		if !near(got, f) || account.Flight().Held != got.Held || account.Flight().Cores != got.Cores || account.Confirmed() != confirmed {
+			t.Fatalf("node %s: got %+v in flight, %d confirmed; want %+v, %d; last steps %s",
+				nodeAt(i), got, account.Confirmed(), f, confirmed, w.tail())
 		}
 	}
 	for pod := range reserve.PodKey(podCount) {
@@ -534,8 +539,8 @@ func (w *twins) drain(t testing.TB) {
 		w.fast.Delete(podCount, w.now)
 	}
 	for i, account := range w.accounts {
-		if account.Flight() != (reserve.Flight{}) || account.Flight().Held != 0 || account.Pods() != 0 || account.Flight().Cores != 0 || account.Confirmed() != 0 {
-			t.Fatalf("node %s: got %+v in flight in %d pods, %d confirmed, want none", nodeAt(i), account.Flight(), account.Pods(), account.Confirmed())
+		if account.Flight() != (reserve.Flight{}) || account.Flight().Held != 0 || account.Flight().Cores != 0 || account.Confirmed() != 0 {
+			t.Fatalf("node %s: got %+v in flight, %d confirmed, want none", nodeAt(i), account.Flight(), account.Confirmed())
 		}
 		w.fast.Release(account)
 	}
@@ -589,7 +594,7 @@ func TestLedgerStory(t *testing.T) {
 	account := l.Account(node)
 	expect := func(step string, want float64) {
 		t.Helper()
-		if got := l.InFlight(node); got != want || account.InFlight() != want {
+		if got := account.Flight().Demand; got != want {
 			t.Fatalf("%s: got %v in flight, want %v", step, got, want)
 		}
 	}
@@ -628,8 +633,7 @@ func TestLedgerStory(t *testing.T) {
 }
 
 func TestLedgerTimeLimits(t *testing.T) {
-	l, err := reserve.NewLedger(reserve.LedgerConfig{TTL: ttl, Linger: linger, Patience: patience})
-	must(t, err)
+	l := reserve.NewLimitedLedger(ttl, linger, patience)
 	a, b := l.Account("a"), l.Account("b")
 	must(t, l.Reserve("a", 1, one, epoch))
 	must(t, l.Reserve("b", 2, one, epoch))
@@ -649,7 +653,7 @@ func TestLedgerTimeLimits(t *testing.T) {
 	if diff := cmp.Diff(reserve.Census{Assumed: 1}, l.Census()); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
-	// Listed pods are never forgotten, and others after Linger.
+	// Listed pods are never forgotten, and others after linger.
 	l.Confirm("a", 1, []reserve.PodKey{3, 4}, epoch)
 	l.Confirm("a", 1, []reserve.PodKey{3}, epoch)
 	for _, at := range []time.Duration{linger - 1, linger} {
@@ -664,7 +668,7 @@ func TestLedgerTimeLimits(t *testing.T) {
 	}
 	must(t, l.Reserve("a", 3, one, epoch))
 	must(t, l.Reserve("a", 4, one, epoch))
-	if got := a.InFlight(); got != 2 {
+	if got := a.Flight().Demand; got != 2 {
 		t.Errorf("got %v in flight on a, want pods 1 and 4", got)
 	}
 }
@@ -719,7 +723,7 @@ func TestOverduePodsLeaveSlowStart(t *testing.T) {
 	if want := (reserve.Verdict{Reported: reserve.Admitted, Unseen: reserve.SlowStart}); verdict != want {
 		t.Errorf("overdue: got %+v, want %+v, since without reports they may be running", verdict, want)
 	}
-	if got := a.InFlight(); got != 2 {
+	if got := a.Flight().Demand; got != 2 {
 		t.Errorf("got %v in flight, want 2", got)
 	}
 	l.Confirm("n", 1, []reserve.PodKey{1, 2}, epoch)
@@ -759,19 +763,19 @@ func TestPodBetweenItsInitContainers(t *testing.T) {
 			must(t, err)
 			l.Progress(1, test.progress)
 			l.Confirm("n", 1, []reserve.PodKey{1}, epoch)
-			if a.InFlight() != 0 {
+			if a.Flight().Demand != 0 {
 				t.Fatal("a listed pod is in flight")
 			}
 			l.Confirm("n", test.incarnation, nil, epoch)
-			if got := a.InFlight(); got != test.want {
+			if got := a.Flight().Demand; got != test.want {
 				t.Errorf("no longer listed: got %v in flight, want %v", got, test.want)
 			}
 			l.Confirm("n", test.incarnation, []reserve.PodKey{1}, epoch)
-			if got := a.InFlight(); got != 0 {
+			if got := a.Flight().Demand; got != 0 {
 				t.Errorf("listed again: got %v in flight", got)
 			}
-			if l.Delete(1, epoch); a.InFlight() != 0 || a.Confirmed() != 0 {
-				t.Errorf("got remaining %v in flight, %d confirmed", a.InFlight(), a.Confirmed())
+			if l.Delete(1, epoch); a.Flight().Demand != 0 || a.Confirmed() != 0 {
+				t.Errorf("got remaining %v in flight, %d confirmed", a.Flight().Demand, a.Confirmed())
 			}
 		})
 	}
@@ -851,7 +855,7 @@ func TestReportsCostNoMemory(t *testing.T) {
 			t.Errorf("pod %d, listed before it was bound, entered flight: %v", pod, err)
 		}
 	}
-	if entered, _ := l.Bound("n", 5, one, epoch); !entered || a.InFlight() != 1 {
+	if entered, _ := l.Bound("n", 5, one, epoch); !entered || a.Flight().Demand != 1 {
 		t.Error("a pod listed 200 reports ago still counts as running")
 	}
 }
@@ -884,8 +888,8 @@ func TestListsNeedNoOrder(t *testing.T) {
 	for _, pod := range []reserve.PodKey{2, 7, 9} {
 		must(t, l.Reserve("n", pod, one, epoch))
 	}
-	if got := l.Confirm("n", 1, list, epoch); len(got) != 3 || a.InFlight() != 0 {
-		t.Errorf("got %v that left flight, %v in it", got, a.InFlight())
+	if got := l.Confirm("n", 1, list, epoch); len(got) != 3 || a.Flight().Demand != 0 {
+		t.Errorf("got %v that left flight, %v in it", got, a.Flight().Demand)
 	}
 	if diff := cmp.Diff([]reserve.PodKey{9, 2, 2, 7}, list); diff != "" {
 		t.Errorf("the list was changed (-want +got):\n%s", diff)
@@ -901,21 +905,21 @@ func TestUnknownNodesLeaveNothing(t *testing.T) {
 		t.Errorf("got census %+v: a node without an account has no reports", l.Census())
 	}
 	l.Confirm("placeholder", 1, []reserve.PodKey{1}, epoch)
-	if got := l.InFlight("placeholder"); got != 1 {
+	if got := inFlight(l, "placeholder"); got != 1 {
 		t.Errorf("got %v in flight to a node without an account, want 1 whatever it reports", got)
 	}
 	// The node appears, and is deleted before its pod.
 	a := l.Account("placeholder")
-	if a.InFlight() != 1 {
-		t.Errorf("when the node appears: got %v in flight", a.InFlight())
+	if a.Flight().Demand != 1 {
+		t.Errorf("when the node appears: got %v in flight", a.Flight().Demand)
 	}
 	b := l.Account("placeholder")
 	l.Release(a)
-	if b != a || b.InFlight() != 1 {
-		t.Errorf("two holders: got two accounts, or %v in flight", b.InFlight())
+	if b != a || b.Flight().Demand != 1 {
+		t.Errorf("two holders: got two accounts, or %v in flight", b.Flight().Demand)
 	}
 	l.Release(b)
-	if got := l.InFlight("placeholder"); got != 1 {
+	if got := inFlight(l, "placeholder"); got != 1 {
 		t.Errorf("after the node's deletion: got %v in flight, want 1 until its pod is deleted", got)
 	}
 	l.Delete(1, epoch)
@@ -970,8 +974,7 @@ func must(t testing.TB, err error) {
 }
 
 func TestLedgerConcurrently(t *testing.T) {
-	l, err := reserve.NewLedger(reserve.LedgerConfig{TTL: time.Hour, Linger: time.Hour})
-	must(t, err)
+	l := reserve.NewLimitedLedger(time.Hour, time.Hour, 0)
 	var accounts []*reserve.Account
 	for i := range nodeCount {
 		accounts = append(accounts, l.Account(nodeAt(i)))
@@ -990,7 +993,7 @@ func TestLedgerConcurrently(t *testing.T) {
 				default:
 				}
 				for i, a := range accounts {
-					if got := l.InFlight(nodeAt(i)); got < 0 || a.Flight().Held < 0 || a.Cap(reserve.Signal{Allowance: 1}, epoch).Allowance < 0 {
+					if got := inFlight(l, nodeAt(i)); got < 0 || a.Flight().Held < 0 || a.Cap(reserve.Signal{Allowance: 1}, epoch).Allowance < 0 {
 						t.Errorf("got %v in flight", got)
 						return
 					}
@@ -1036,7 +1039,7 @@ func TestLedgerConcurrently(t *testing.T) {
 		l.Delete(pod, epoch)
 	}
 	for i := range nodeCount {
-		if got := l.InFlight(nodeAt(i)) + accounts[i].Flight().Held; got != 0 {
+		if got := inFlight(l, nodeAt(i)) + accounts[i].Flight().Held; got != 0 {
 			t.Errorf("node %s: got %v still in flight or held", nodeAt(i), got)
 		}
 	}
@@ -1051,7 +1054,7 @@ func TestReadsAllocateNothing(t *testing.T) {
 	fresh := reserve.Freshness{}
 	raw, dst := []float64{1, 2, 3}, make([]int64, 3)
 	if got := testing.AllocsPerRun(100, func() {
-		sink += l.InFlight("a") + account.InFlight() + account.Flight().Held + float64(account.Pods()) + account.Cap(signal, epoch).Avail
+		sink += account.Flight().Demand + account.Flight().Held + account.Cap(signal, epoch).Avail
 		flight := account.Flight()
 		sink += float64(reserve.Fits(signal, flight, one, reserve.Rules{})) + float64(reserve.Slots(signal, flight, one, reserve.Rules{}))
 		sink += float64(fresh.Slots(fresh.Reported(0), reserve.Moment{Now: time.Hour}, signal, flight, one, reserve.Rules{}))
@@ -1160,20 +1163,6 @@ func BenchmarkLedger(b *testing.B) {
 			l.Delete(1, epoch)
 		}
 	})
-	b.Run("InFlight/nodes=5000", func(b *testing.B) {
-		l := &reserve.Ledger{}
-		names := make([]string, 5000)
-		for i := range names {
-			names[i] = fmt.Sprintf("node-%d", i)
-			l.Account(names[i])
-		}
-		b.ReportAllocs()
-		i := 0
-		for b.Loop() {
-			l.InFlight(names[i%len(names)])
-			i++
-		}
-	})
 }
 
 func BenchmarkAdmit(b *testing.B) {
@@ -1202,7 +1191,7 @@ func ExampleLedger() {
 	}
 	// The node's next report counts both pods and has no more room.
 	ledger.Confirm("worker", 1, []reserve.PodKey{0, 1}, now)
-	fmt.Println("in flight:", node.InFlight())
+	fmt.Println("in flight:", node.Flight().Demand)
 	// Output:
 	// pod 2 no room
 	// in flight: 0

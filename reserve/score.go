@@ -24,8 +24,8 @@ type Ranking struct {
 // DefaultTieTolerance is half a pod.
 const DefaultTieTolerance = .5
 
-// MaxScore is the highest normalised score, as kube-scheduler wants it.
-const MaxScore = 100
+// maxScore is the highest normalised score, as kube-scheduler wants it.
+const maxScore = 100
 
 // Validate returns an ErrInvalid for a field out of its range.
 func (r Ranking) Validate() error {
@@ -94,9 +94,9 @@ const ample = 2.75
 const leastWeight = 1e-9
 
 // NormalizeTo writes to dst the raw scores of the feasible nodes as whole
-// numbers in proportion to the highest, which becomes MaxScore, and returns
+// numbers in proportion to the highest, which becomes 100, and returns
 // dst, grown as by append; nil allocates. A NaN is a node without a signal: it
-// gets the midpoint of the lowest and the highest of the others, or MaxScore/2
+// gets the midpoint of the lowest and the highest of the others, or 50
 // where there are no others. Raw scores below 0 count as 0.
 func NormalizeTo(dst []int64, raw []float64) []int64 {
 	dst = slices.Grow(dst[:0], len(raw))[:len(raw)]
@@ -106,7 +106,7 @@ func NormalizeTo(dst []int64, raw []float64) []int64 {
 			top = min(x, math.MaxFloat64)
 		}
 	}
-	low, high, known := int64(MaxScore), int64(0), false
+	low, high, known := int64(maxScore), int64(0), false
 	for i, x := range raw {
 		if math.IsNaN(x) {
 			continue
@@ -114,7 +114,7 @@ func NormalizeTo(dst []int64, raw []float64) []int64 {
 		dst[i] = proportion(x, top)
 		low, high, known = min(low, dst[i]), max(high, dst[i]), true
 	}
-	middle := int64(MaxScore / 2)
+	middle := int64(maxScore / 2)
 	if known {
 		middle = (low + high) / 2
 	}
@@ -126,12 +126,12 @@ func NormalizeTo(dst []int64, raw []float64) []int64 {
 	return dst
 }
 
-// proportion returns x/top in hundredths, 0 to MaxScore.
+// proportion returns x/top in hundredths, 0 to maxScore.
 func proportion(x, top float64) int64 {
 	if !(x > 0) || top == 0 {
 		return 0
 	}
-	return int64(MaxScore*min(x/top, 1) + .5)
+	return int64(maxScore*min(x/top, 1) + .5)
 }
 
 // OverdueAdmission bounds the time for which a pod waits for measured room. A pod that was

@@ -94,7 +94,7 @@ type Flight struct {
 	Held float64
 	// Stalled is the part of the pods that wait for something other than the
 	// node; see [Stalled]. Late is the part, of the others, that has been in
-	// flight for longer than the ledger's Patience. Slow start leaves Stalled out,
+	// flight for longer than two minutes. Slow start leaves Stalled out,
 	// and Late as long as reports come, because a report that does not list a pod
 	// after that time shows that it does not run.
 	Stalled, Late float64

@@ -1,9 +1,20 @@
-// Package config holds the arguments of the plugins Spazio and SpazioSlots as the
-// plugins use them. Package [github.com/spazio-scheduler/spazio/plugin/config/v1] holds the
-// form in which a KubeSchedulerConfiguration writes them.
+// Package config holds the arguments of the plugins Spazio and SpazioSlots. A
+// KubeSchedulerConfiguration writes them as
 //
-// A scheduler that registers both in its own scheme (AddToScheme of each)
-// decodes, defaults and converts the arguments together with the rest of its
-// configuration, and refuses unknown fields when it reads the file. In one that
-// doesn't, the plugin decodes them itself, as strictly.
+//	pluginConfig:
+//	- name: Spazio
+//	  args:
+//	    listen: 0.0.0.0:9690
+//	    tlsCertFile: /etc/spazio/tls.crt
+//	    stalePolicy: Reject
+//	- name: SpazioSlots
+//	  args:
+//	    swap: Graceful
+//
+// Unknown fields are errors. A field that is left out or zero has its default, except maxWait,
+// where zero makes pods wait forever.
+//
+// A scheduler that registers them in its own scheme ([AddToScheme]) decodes, defaults and converts
+// the arguments together with the rest of its configuration, and refuses unknown fields when it
+// reads the file. In one that doesn't, the plugin decodes them itself ([Decode]), as strictly.
 package config

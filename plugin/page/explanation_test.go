@@ -19,23 +19,23 @@ func TestExplanationText(t *testing.T) {
 		e    plugin.Explanation
 		want string
 	}{
-		"nothing": {plugin.Explanation{Pod: "shop/cart", UID: "u", State: plugin.PodNew}, `
+		"nothing": {plugin.Explanation{Pod: "shop/cart", UID: "u", State: "new"}, `
 pod shop/cart (u) of profile - is new
 the scheduler does not serve this profile with the plugin; scores are those of a pod of the default options
 no scheduling attempt is remembered`},
-		"refused": {plugin.Explanation{Pod: "shop/cart", UID: "u", Profile: "spazio", Ours: true, State: plugin.PodWaiting,
+		"refused": {plugin.Explanation{Pod: "shop/cart", UID: "u", Profile: "spazio", Ours: true, State: "waiting",
 			RoomSince: &at, Unscheduled: "0/4 nodes are available",
 			Attempt: &plugin.Attempt{At: at, Nodes: 4, WithRoom: 1, Refusals: []plugin.Refusal{{Nodes: 2, Message: "saturated"}, {Nodes: 1, Message: "stale"}}}}, `
 pod shop/cart (u) of profile spazio is waiting
 it has waited for measured room since 2026-05-04T03:02:01Z
 last attempt at 2026-05-04T03:02:01Z: 1 of 4 nodes had room, 2 saturated, 1 stale
 the scheduler with all its plugins: 0/4 nodes are available`},
-		"overdue": {plugin.Explanation{Pod: "shop/cart", UID: "u", Profile: "spazio", Ours: true, State: plugin.PodWaiting,
+		"overdue": {plugin.Explanation{Pod: "shop/cart", UID: "u", Profile: "spazio", Ours: true, State: "waiting",
 			RoomSince: &at, Overdue: true, OverdueSince: &late}, `
 pod shop/cart (u) of profile spazio is waiting
 it has waited for measured room since 2026-05-04T03:02:01Z and is overdue since 2026-05-04T03:12:01Z: a node without room may take it where memory is not full
 no scheduling attempt is remembered`},
-		"placed": {plugin.Explanation{Pod: "shop/cart", UID: "u", Profile: "spazio", Ours: true, State: plugin.PodInFlight, Node: "worker-1",
+		"placed": {plugin.Explanation{Pod: "shop/cart", UID: "u", Profile: "spazio", Ours: true, State: "in flight", Node: "worker-1",
 			Overdue: true, Attempt: &plugin.Attempt{At: at, Nodes: 1, Reserved: "worker-1", Avail: 7.25, InFlight: 2},
 			Workload: &plugin.WorkloadState{Workload: "shop/Deployment/cart", Source: "typical"}}, `
 pod shop/cart (u) of profile spazio is in flight on node worker-1

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/web"
 )
 
@@ -122,7 +122,7 @@ const mostPods = 100
 
 func (s *Source) podsOn(node string) (names []web.PodName) {
 	for _, pod := range s.hub.Pods() {
-		if pod.Spec.NodeName == node && !podstate.IsTerminal(pod) {
+		if pod.Spec.NodeName == node && !objects.IsTerminal(pod) {
 			names = append(names, web.PodName{Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}
@@ -228,7 +228,7 @@ const recently = time.Hour
 func Runs(pods []*v1.Pod, placeholder func(types.UID) bool, now time.Time) []web.Run {
 	byProfile := make(map[string][]Course)
 	for _, pod := range pods {
-		if podstate.IsNodeOwned(pod) || placeholder(pod.UID) {
+		if objects.IsNodeOwned(pod) || placeholder(pod.UID) {
 			continue
 		}
 		c := courseOf(pod)
@@ -259,7 +259,7 @@ func courseOf(pod *v1.Pod) Course {
 	case v1.PodRunning:
 		c.Running = c.Created
 	case v1.PodSucceeded, v1.PodFailed:
-		c.Done = cmp.Or(podstate.EndedAt(pod), c.Created)
+		c.Done = cmp.Or(objects.EndedAt(pod), c.Created)
 	}
 	return c
 }

@@ -326,27 +326,17 @@ func orUnknown(text string) string {
 
 func tenths(x float64) string { return fmt.Sprintf("%.1f", x) }
 
-// Order is one of nodes.
-type Order string
-
-// The orders: what a node reports as available, what is left of that, what is in flight
-// to it and how long it has been silent, the largest first; and names.
-const (
-	ByAvail    Order = "avail"
-	ByFree     Order = "free"
-	ByInFlight Order = "inflight"
-	ByAge      Order = "age"
-	ByName     Order = "name"
-)
+// ByFree is the default of [Choice].Order.
+const ByFree = "free"
 
 // orders compare nodes; names decide where these do not.
-var orders = map[Order]func(a, b plugin.NodeState) int{
-	ByAvail:    func(a, b plugin.NodeState) int { return cmp.Compare(b.Avail, a.Avail) },
+var orders = map[string]func(a, b plugin.NodeState) int{
+	"avail":    func(a, b plugin.NodeState) int { return cmp.Compare(b.Avail, a.Avail) },
 	"":         byFree,
 	ByFree:     byFree,
-	ByInFlight: func(a, b plugin.NodeState) int { return cmp.Compare(b.InFlight, a.InFlight) },
-	ByAge:      func(a, b plugin.NodeState) int { return cmp.Compare(silentFor(b), silentFor(a)) },
-	ByName:     func(plugin.NodeState, plugin.NodeState) int { return 0 },
+	"inflight": func(a, b plugin.NodeState) int { return cmp.Compare(b.InFlight, a.InFlight) },
+	"age":      func(a, b plugin.NodeState) int { return cmp.Compare(silentFor(b), silentFor(a)) },
+	"name":     func(plugin.NodeState, plugin.NodeState) int { return 0 },
 }
 
 func byFree(a, b plugin.NodeState) int { return cmp.Compare(b.Free, a.Free) }
@@ -366,8 +356,10 @@ type Choice struct {
 	Name *regexp.Regexp
 	// Limiting, if set, is the nodes' shortest resource, such as cpu.
 	Limiting string
-	// Order is that of States; default ByFree.
-	Order Order
+	// Order is that of States: avail, what a node reports as available, free (default), what is left
+	// of that, inflight, what is in flight to it, and age, how long it has been silent, the largest
+	// first; and name.
+	Order string
 	// Limit is the most nodes; 0 is no limit.
 	Limit int
 }
@@ -376,7 +368,7 @@ type Choice struct {
 func (c Choice) Validate() error {
 	switch {
 	case orders[c.Order] == nil:
-		return &field.Error{Package: "page", Field: "Order", Value: c.Order, Err: fmt.Errorf("%w: none of %s, %s, %s, %s, %s", plugin.ErrInvalid, ByAvail, ByFree, ByInFlight, ByAge, ByName)}
+		return &field.Error{Package: "page", Field: "Order", Value: c.Order, Err: fmt.Errorf("%w: none of avail, free, inflight, age, name", plugin.ErrInvalid)}
 	case c.Limit < 0:
 		return &field.Error{Package: "page", Field: "Limit", Value: c.Limit, Err: fmt.Errorf("%w: must not be negative", plugin.ErrInvalid)}
 	}

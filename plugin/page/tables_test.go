@@ -161,12 +161,12 @@ func TestChoice(t *testing.T) {
 		want   string
 	}{
 		{page.Choice{}, "a b c d"},
-		{page.Choice{Order: page.ByFree}, "a b c d"},
-		{page.Choice{Order: page.ByAvail}, "d b c a"},
-		{page.Choice{Order: page.ByInFlight}, "a b c d"},
-		{page.Choice{Order: page.ByAge}, "d b c a"},
-		{page.Choice{Order: page.ByName}, "a b c d"},
-		{page.Choice{Order: page.ByAvail, Limit: 2}, "d b"},
+		{page.Choice{Order: "free"}, "a b c d"},
+		{page.Choice{Order: "avail"}, "d b c a"},
+		{page.Choice{Order: "inflight"}, "a b c d"},
+		{page.Choice{Order: "age"}, "d b c a"},
+		{page.Choice{Order: "name"}, "a b c d"},
+		{page.Choice{Order: "avail", Limit: 2}, "d b"},
 		{page.Choice{Limit: 4}, "a b c d"},
 		{page.Choice{Limiting: "cpu"}, "b c"},
 		{page.Choice{Name: regexp.MustCompile("[ad]")}, "a d"},
@@ -197,7 +197,7 @@ func TestChoiceOfVerdicts(t *testing.T) {
 		want   string
 	}{
 		{page.Choice{}, "b c d a e"},
-		{page.Choice{Order: page.ByName, Limit: 3}, "b c d"},
+		{page.Choice{Order: "name", Limit: 3}, "b c d"},
 		{page.Choice{Name: regexp.MustCompile("[ae]")}, "a e"},
 	} {
 		got, err := test.choice.Verdicts(nodes)
@@ -231,11 +231,11 @@ func TestStepTable(t *testing.T) {
 		return &x
 	}
 	e := plugin.Explanation{Steps: []plugin.Step{
-		{Name: plugin.StepCreated, At: at(0), WholeSeconds: true},
-		{Name: plugin.StepTried, At: at(250), Tries: &plugin.Tries{Count: 12, Last: *at(4500), Lost: 1, Returned: 2, Refusals: []plugin.RefusalClass{{Reason: "no room", Tries: 11, Nodes: 1}}}},
-		{Name: plugin.StepReserved, At: at(4501), Node: "a"},
-		{Name: plugin.StepListed, Node: "a"},
-		{Name: plugin.StepEnded, At: at(65000), WholeSeconds: true, Phase: "Succeeded"},
+		{Name: "created", At: at(0), WholeSeconds: true},
+		{Name: "tried", At: at(250), Tries: &plugin.Tries{Count: 12, Last: *at(4500), Lost: 1, Returned: 2, Refusals: []plugin.RefusalClass{{Reason: "no room", Tries: 11, Nodes: 1}}}},
+		{Name: "reserved", At: at(4501), Node: "a"},
+		{Name: "listed", Node: "a"},
+		{Name: "ended", At: at(65000), WholeSeconds: true, Phase: "Succeeded"},
 	}}
 	want := `
 STEP|AT|AFTER|DETAIL
@@ -248,7 +248,7 @@ ended|2026-01-01T12:01:05Z|1m5s|Succeeded
 	if diff := cmp.Diff(want, lines(page.StepTable(e))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	once := page.Timeline(plugin.Explanation{Steps: []plugin.Step{{Name: plugin.StepTried, Tries: &plugin.Tries{Count: 1}}}})
+	once := page.Timeline(plugin.Explanation{Steps: []plugin.Step{{Name: "tried", Tries: &plugin.Tries{Count: 1}}}})
 	if got := once.Steps[0].Detail; got != "once" {
 		t.Errorf("one attempt: got %q", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/web"
@@ -265,7 +266,7 @@ func verdictOf(n plugin.NodeVerdict) string {
 }
 
 // energyText describes what the workload's pods were measured to take.
-func energyText(w plugin.WorkloadEnergy) string {
+func energyText(w energy.WorkloadEstimate) string {
 	if !w.Known {
 		return fmt.Sprintf("nothing is measured of its workload %s: it counts for %.3g cores, as a pod on average", w.Workload, w.Cores)
 	}

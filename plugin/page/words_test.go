@@ -113,8 +113,8 @@ At 11:59:30 its agent sent a report that does not count: avail is NaN.`,
 func TestTimeline(t *testing.T) {
 	at := second(3)
 	got := page.Timeline(plugin.Explanation{
-		Pod: "shop/cart", Profile: "spazio", State: plugin.PodCounted, Node: "n",
-		Steps: []plugin.Step{{Name: plugin.StepBound, At: &at, Node: "n"}, {Name: plugin.StepListed, Node: "n"}},
+		Pod: "shop/cart", Profile: "spazio", State: "counted", Node: "n",
+		Steps: []plugin.Step{{Name: "bound", At: &at, Node: "n"}, {Name: "listed", Node: "n"}},
 	})
 	want := web.Timeline{Profile: "spazio", Node: "n", Steps: []web.Step{{Name: "bound", At: at, Detail: "node n"}, {Name: "listed", Detail: "node n"}},
 		Lines: []string{"pod shop/cart () of profile spazio is counted on node n", "no scheduling attempt is remembered"}}

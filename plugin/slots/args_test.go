@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/spazio-scheduler/spazio/plugin/config"
-	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
@@ -31,8 +30,6 @@ func TestDecodeArgs(t *testing.T) {
 		{name: "none"},
 		{name: "typed", obj: &config.SpazioSlotsArgs{Swap: "Graceful"}, want: graceful},
 		{name: "nil of the type", obj: (*config.SpazioSlotsArgs)(nil)},
-		{name: "versioned", obj: &configv1.SpazioSlotsArgs{Swap: "Graceful"}, want: graceful},
-		{name: "nil of the versioned", obj: (*configv1.SpazioSlotsArgs)(nil)},
 		{name: "empty raw", obj: &runtime.Unknown{}},
 		{name: "nil raw", obj: (*runtime.Unknown)(nil)},
 		{name: "without kind", obj: raw(`{"swap":"Graceful"}`), want: graceful},
@@ -42,7 +39,7 @@ func TestDecodeArgs(t *testing.T) {
 		{name: "foreign object", obj: &metav1.Status{}, err: "*v1.Status"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := slots.DecodeArgs(test.obj)
+			got, err := config.Decode[config.SpazioSlotsArgs](test.obj, config.SlotsKind)
 			if (err != nil) != (test.err != "") || err != nil && (!strings.Contains(err.Error(), test.err) || !errors.Is(err, config.ErrInvalid)) {
 				t.Fatalf("got error %v, want one with %q", err, test.err)
 			}

@@ -26,9 +26,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/plugin/config"
-	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
-	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -67,24 +65,17 @@ type Factory struct {
 
 // NewFactory returns a Factory that does nothing until New is called.
 func NewFactory(o Options) *Factory {
-	o.Retry, o.Nodes = cmp.Or(o.Retry, informer.Soon), cmp.Or(o.Nodes, 16)
+	o.Retry, o.Nodes = cmp.Or(o.Retry, objects.Soon), cmp.Or(o.Nodes, 16)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return &Factory{options: o, table: newTable(), jobs: newJobs(), metrics: registerMetrics()}
 }
 
-// DecodeArgs returns the arguments given to the factory: nil (all defaults), a
-// *SpazioSlotsArgs, internal or v1, or the *runtime.Unknown in which the scheduler hands
-// over what its scheme does not know. Defaults are not filled in.
-func DecodeArgs(obj runtime.Object) (config.SpazioSlotsArgs, error) {
-	return configv1.Args(obj, config.SlotsKind, configv1.SlotsToInternal)
-}
-
 // New makes the plugin of one profile; it is a PluginFactory. The first call begins to
 // follow pods, through the handle's informers, and BatchJobs, until ctx ends.
 func (f *Factory) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	args, err := DecodeArgs(obj)
+	args, err := config.Decode[config.SpazioSlotsArgs](obj, config.SlotsKind)
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +140,9 @@ func source(client dynamic.Interface) cache.ListerWatcher {
 // followJobs keeps the jobs up to date until ctx ends.
 func (f *Factory) followJobs(ctx context.Context) {
 	logger, logged := klog.FromContext(ctx), false
-	jobs := informer.Kind{
+	jobs := objects.Kind{
 		Source: f.options.Jobs, Object: &unstructured.Unstructured{}, Strip: strip, Retry: f.options.Retry,
-		Handler: informer.Handler(func(u *unstructured.Unstructured) { f.jobSeen(ctx, u) }, func(u *unstructured.Unstructured) {
+		Handler: objects.Handler(func(u *unstructured.Unstructured) { f.jobSeen(ctx, u) }, func(u *unstructured.Unstructured) {
 			f.jobs.remove(u.GetUID())
 		}),
 		Synced: func() {
@@ -164,7 +155,7 @@ func (f *Factory) followJobs(ctx context.Context) {
 			if !logged { // logged once until they are there again
 				logger.Info("No pod can be put into a slot: BatchJobs are not known", "plugin", Name, "reason", err)
 			}
-			logged = !errors.Is(err, informer.ErrGone)
+			logged = !errors.Is(err, objects.ErrGone)
 		},
 	}
 	jobs.Follow(ctx)
@@ -200,7 +191,7 @@ func (f *Factory) activate(ctx context.Context, waiters []waiter) {
 // followPods keeps the table up to date, and returns a function that reports whether it is.
 func (f *Factory) followPods(factory informers.SharedInformerFactory) (cache.InformerSynced, error) {
 	f.pods = factory.Core().V1().Pods().Lister()
-	registration, err := factory.Core().V1().Pods().Informer().AddEventHandler(informer.Handler(f.podSeen, f.podGone))
+	registration, err := factory.Core().V1().Pods().Informer().AddEventHandler(objects.Handler(f.podSeen, f.podGone))
 	if err != nil {
 		return nil, fmt.Errorf("follow pods: %w", err)
 	}
@@ -210,7 +201,7 @@ func (f *Factory) followPods(factory informers.SharedInformerFactory) (cache.Inf
 // podSeen updates the table with a pod's current state.
 func (f *Factory) podSeen(pod *v1.Pod) {
 	switch {
-	case podstate.IsTerminal(pod):
+	case objects.IsTerminal(pod):
 		f.podGone(pod)
 	case isPlaceholder(pod):
 		if at, ok := placeOf(pod); ok {

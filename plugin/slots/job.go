@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -39,7 +39,7 @@ var (
 
 // strip keeps the fields that are read, the object's kind and its identity.
 func strip(obj any) (any, error) {
-	return informer.Strip(obj, testbedField, slotsField, attemptField, resourcesField)
+	return objects.Strip(obj, testbedField, slotsField, attemptField, resourcesField)
 }
 
 // readJob reads what strip keeps. An API server that has the definition accepts no request that

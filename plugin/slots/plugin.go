@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 )
 
 // plugin is the plugin of one profile.
@@ -83,7 +83,7 @@ func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	if !isPlaceholder(pod) && !isTenant(pod) {
 		return nil, refuse("pods of this profile are placeholders and pods for slots: their label %s is %s or %s", LabelRole, RolePlaceholder, RoleSlot)
 	}
-	if podstate.MarkBound(state, pod); podstate.IsBound(pod) {
+	if objects.MarkBound(state, pod); objects.IsBound(pod) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	// The pod waits before its job is looked up, so that a change of the job is seen by either.
@@ -215,7 +215,7 @@ func (*plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // Filter refuses a node where the pod fits into none of its slots.
 func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	if podstate.IsBound(pod) {
+	if objects.IsBound(pod) {
 		return nil
 	}
 	c, err := cycleOf(state)
@@ -307,7 +307,7 @@ func (o *occupants) swaps(of *place) *swaps {
 
 // Score returns how late in the request the node's slot comes; NormalizeScore inverts it.
 func (*plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	if podstate.IsBound(pod) {
+	if objects.IsBound(pod) {
 		return 0, nil
 	}
 	c, err := cycleOf(state)
@@ -345,7 +345,7 @@ func (*plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 
 // Reserve takes the slot.
 func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	if isPlaceholder(pod) || podstate.WasBound(state) {
+	if isPlaceholder(pod) || objects.WasBound(state) {
 		return nil
 	}
 	c, err := cycleOf(state)

@@ -23,6 +23,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.
@@ -84,7 +85,7 @@ func readArgs(file string) (plugin.SpazioArgs, error) {
 	if err != nil {
 		return plugin.SpazioArgs{}, err
 	}
-	return plugin.DecodeArgs(&runtime.Unknown{Raw: text})
+	return config.Decode[plugin.SpazioArgs](&runtime.Unknown{Raw: text}, config.Kind)
 }
 
 // registerBuild adds the build of this program to the metrics.

@@ -27,7 +27,7 @@ func TestCommands(t *testing.T) {
 		if err := decode(t, &e, "explain", "placed", "-o", "json"); err != nil {
 			return err
 		}
-		if e.Pod != "default/placed" || !e.Ours || e.State != plugin.PodCounted {
+		if e.Pod != "default/placed" || !e.Ours || e.State != "counted" {
 			return fmt.Errorf("%+v", e)
 		}
 		return nil

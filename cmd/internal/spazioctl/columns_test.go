@@ -12,6 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/check"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
@@ -49,7 +50,7 @@ func largeFleet() plugin.Status {
 	}
 	s.Energy = &plugin.EnergyStatus{Objective: "Marginal", Cores: .5}
 	for _, name := range hostile {
-		s.Energy.Workloads = append(s.Energy.Workloads, plugin.WorkloadEnergy{Workload: name, Cores: 1e6, Watts: 1e9, SD: 1e9, Pods: 1e9, Known: true, Joules: 1e15})
+		s.Energy.Workloads = append(s.Energy.Workloads, energy.WorkloadEstimate{Workload: name, Estimate: energy.Estimate{Cores: 1e6, Watts: 1e9, SD: 1e9, Pods: 1e9, Known: true, Joules: 1e15}})
 	}
 	return s
 }
@@ -64,7 +65,7 @@ func explained() plugin.Explanation {
 		Workload:    &plugin.WorkloadState{Workload: hostile[0], Source: "profile"},
 		Energy:      &s.Energy.Workloads[0],
 		RoomSince:   &at,
-		Steps:       []plugin.Step{{Name: plugin.StepReserved, At: &at, Node: hostile[1]}, {Name: plugin.StepBound, At: &at, Node: hostile[0]}},
+		Steps:       []plugin.Step{{Name: "reserved", At: &at, Node: hostile[1]}, {Name: "bound", At: &at, Node: hostile[0]}},
 	}
 	for i, n := range s.Nodes {
 		v := plugin.NodeVerdict{NodeState: n, ByProfile: n.Limiting, Takes: map[string]float64{n.Limiting: 1e6, "cpu": 1e6}}

@@ -26,6 +26,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -50,8 +51,8 @@ func explanation() plugin.Explanation {
 	tried := created.Add(250 * time.Millisecond)
 	return plugin.Explanation{
 		Steps: []plugin.Step{
-			{Name: plugin.StepCreated, At: &created, WholeSeconds: true},
-			{Name: plugin.StepTried, At: &tried, Tries: &plugin.Tries{Count: 12, Last: created.Add(3 * time.Second),
+			{Name: "created", At: &created, WholeSeconds: true},
+			{Name: "tried", At: &tried, Tries: &plugin.Tries{Count: 12, Last: created.Add(3 * time.Second),
 				Refusals: []plugin.RefusalClass{{Reason: "no room", Tries: 11, Nodes: 3}}}},
 		},
 		Pod: "shop/cart", UID: "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f", Profile: "spazio", Ours: true, State: "waiting",
@@ -189,9 +190,9 @@ func powered() plugin.Status {
 		Quality: "measured", Watts: 81.25, SD: 1.5, Max: 120, Idle: 40, Marginal: 10, Busy: 4.125, InFlightCores: .5, Joules: 1e6, Goodness: &good,
 	}
 	s.Nodes[1].Energy = &plugin.NodeEnergy{Quality: "modelled", Watts: 1e6, SD: 1e6, Max: 1e6, Idle: 1e6, Marginal: 1e6, Busy: 4096, InFlightCores: 4096, Flags: "partial,extrapolated,ratio-split,gap,projected"}
-	s.Energy = &plugin.EnergyStatus{Objective: "Marginal", Cores: .5, Workloads: []plugin.WorkloadEnergy{
-		{Workload: "shop/Deployment/cart", Cores: .52, Watts: 6.25, SD: .5, Pods: 3, Known: true, Joules: 123456},
-		{Workload: strings.Repeat("n", 63) + "/Deployment/" + strings.Repeat("w", 63), Watts: .001, Known: true},
+	s.Energy = &plugin.EnergyStatus{Objective: "Marginal", Cores: .5, Workloads: []energy.WorkloadEstimate{
+		{Workload: "shop/Deployment/cart", Estimate: energy.Estimate{Cores: .52, Watts: 6.25, SD: .5, Pods: 3, Known: true, Joules: 123456}},
+		{Workload: strings.Repeat("n", 63) + "/Deployment/" + strings.Repeat("w", 63), Estimate: energy.Estimate{Watts: .001, Known: true}},
 	}}
 	return s
 }

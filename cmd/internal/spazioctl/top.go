@@ -68,7 +68,7 @@ func newTopCommand() *cobra.Command {
 	f := c.Flags()
 	o.scheduler.flags(f)
 	o.choice.flags(f)
-	f.StringVar((*string)(&o.choice.Order), "sort", string(page.ByFree), "order of the nodes: avail, free, inflight, age (largest first) or name")
+	f.StringVar(&o.choice.Order, "sort", page.ByFree, "order of the nodes: avail, free, inflight, age (largest first) or name")
 	f.BoolVar(&o.energy, "energy", false, "show what power the nodes take, and their workloads, instead")
 	o.display.flags(f)
 	return c

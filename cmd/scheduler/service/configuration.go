@@ -69,7 +69,7 @@ func RegisterArgs() error { return registerArgs() }
 // One of upstream's schemes reads the file, the other converts the arguments.
 var registerArgs = sync.OnceValue(func() error {
 	for _, s := range []*runtime.Scheme{scheme.Scheme, upstreamv1.GetPluginArgConversionScheme()} {
-		if err := plugin.AddToScheme(s); err != nil {
+		if err := config.AddToScheme(s); err != nil {
 			return fmt.Errorf("register the plugin's arguments: %w", err)
 		}
 	}

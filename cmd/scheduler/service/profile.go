@@ -11,7 +11,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
-	argsv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
@@ -29,7 +28,7 @@ const spazioWeight = 5
 // spazioProfile is the default profile and the plugin. All nodes are scored: a
 // sample would miss the few that have room.
 func spazioProfile(args plugin.SpazioArgs) (configv1.KubeSchedulerProfile, error) {
-	raw, err := json.Marshal(argsv1.FromInternal(args))
+	raw, err := json.Marshal(args)
 	if err != nil {
 		return configv1.KubeSchedulerProfile{}, fmt.Errorf("encode the plugin's arguments: %w", err)
 	}
@@ -52,7 +51,7 @@ func slotsProfile(args plugin.SpazioArgs, slotsArgs config.SpazioSlotsArgs) (con
 	if err != nil {
 		return profile, err
 	}
-	raw, err := json.Marshal(argsv1.SlotsFromInternal(slotsArgs))
+	raw, err := json.Marshal(slotsArgs)
 	if err != nil {
 		return profile, fmt.Errorf("encode the plugin's arguments: %w", err)
 	}

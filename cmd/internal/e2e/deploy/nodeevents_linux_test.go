@@ -10,7 +10,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
-	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // Nodes get an event when their agents fall silent, from the leader only, with the manifests'
@@ -32,7 +31,7 @@ func TestNodeEvents(t *testing.T) {
 	}
 	first := lead(t, schedulers)
 	nodes[0].KillAgent()
-	lost := waitEvent(t, client, nodes[0].Name(), plugin.SignalLost)
+	lost := waitEvent(t, client, nodes[0].Name(), "SpazioSignalLost")
 	if lost.Type != "Warning" || lost.Regarding.UID == "" || !strings.Contains(lost.Note, "of 3 nodes are silent") {
 		t.Errorf("%+v", lost)
 	}
@@ -43,13 +42,13 @@ func TestNodeEvents(t *testing.T) {
 		}
 	}
 	nodes[1].KillAgent()
-	second := waitEvent(t, client, nodes[1].Name(), plugin.SignalLost)
+	second := waitEvent(t, client, nodes[1].Name(), "SpazioSignalLost")
 	nodes[0].StartAgent(t)
-	back := waitEvent(t, client, nodes[0].Name(), plugin.SignalBack)
+	back := waitEvent(t, client, nodes[0].Name(), "SpazioSignalBack")
 	if second.Type != "Warning" || back.Type != "Normal" || !strings.HasPrefix(back.Note, "its agent reports again") {
 		t.Errorf("second leader: got events %+v and %+v", second, back)
 	}
-	again := eventsOf(t, client, nodes[0].Name(), plugin.SignalLost)
+	again := eventsOf(t, client, nodes[0].Name(), "SpazioSignalLost")
 	if len(again) != 1 || again[0].Series != nil {
 		t.Errorf("got %d events of the silence: %+v", len(again), again)
 	}

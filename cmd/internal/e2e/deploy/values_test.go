@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
+	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
 const chart = root + "/cmd/deploy/chart"
@@ -89,7 +89,7 @@ func combinations(t *testing.T) map[string][]*unstructured.Unstructured {
 // The values' schema knows the plugin's arguments, all of them and no other.
 func TestSchemaOfArguments(t *testing.T) {
 	var want []string
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[configv1.SpazioArgs]()) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.SpazioArgs]()) {
 		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && !field.Anonymous && len(field.Index) == 1 {
 			want = append(want, name)
 		}

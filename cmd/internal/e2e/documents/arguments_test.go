@@ -20,24 +20,19 @@ import (
 
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin/config"
-	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 )
 
-// argumentsPage returns a table of each plugin's arguments: names and kinds as package plugin/config/v1
-// decodes them, its defaults, the meanings in plugin/config, and the bounds in its validation errors.
+// argumentsPage returns a table of each plugin's arguments: names, kinds, defaults
+// and meanings as package plugin/config has them, and the bounds in its validation errors.
 func argumentsPage(t *testing.T) string {
 	var p page
 	p.title("Arguments of the scheduler's plugins")
 	p.line("They stand in `pluginConfig` of a KubeSchedulerConfiguration, by the plugin's name. The chart's value\n`scheduler.args` adds to those of the plugin Spazio. A field that is left out, or zero, has its default,\nexcept `maxWait`, where zero is a value.\n")
-	var spazio configv1.SpazioArgs
-	configv1.SetDefaults(&spazio)
-	arguments(t, &p, config.Kind, reflect.ValueOf(spazio), func(v reflect.Value) error {
-		return configv1.ToInternal(v.Interface().(configv1.SpazioArgs)).Validate()
+	arguments(t, &p, config.Kind, reflect.ValueOf(config.SpazioArgs{}.WithDefaults()), func(v reflect.Value) error {
+		return v.Interface().(config.SpazioArgs).Validate()
 	})
-	var slots configv1.SpazioSlotsArgs
-	configv1.SetSlotsDefaults(&slots)
-	arguments(t, &p, config.SlotsKind, reflect.ValueOf(slots), func(v reflect.Value) error {
-		return configv1.SlotsToInternal(v.Interface().(configv1.SpazioSlotsArgs)).Validate()
+	arguments(t, &p, config.SlotsKind, reflect.ValueOf(config.SpazioSlotsArgs{}.WithDefaults()), func(v reflect.Value) error {
+		return v.Interface().(config.SpazioSlotsArgs).Validate()
 	})
 	return p.String()
 }

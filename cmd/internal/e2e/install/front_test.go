@@ -64,7 +64,7 @@ kubernetes_build_info{git_version=%q,major="",minor=""} 1
 		fmt.Fprintln(w, "near has room")
 	case plugin.DebugPath:
 		if pod := r.FormValue("pod"); pod != "" {
-			_ = json.NewEncoder(w).Encode(plugin.Explanation{Pod: pod, Ours: true, State: plugin.PodCounted})
+			_ = json.NewEncoder(w).Encode(plugin.Explanation{Pod: pod, Ours: true, State: "counted"})
 			return
 		}
 		_ = json.NewEncoder(w).Encode(plugin.Status{Nodes: p.nodes}) // the client reports a failure

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestNodesWithoutAgentsAreFilled(t *testing.T) {
 	const nodes, pods = 20, 150
 	client, kubeconfig := cluster.Connect(t)
-	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: config.DefaultMaxAge}}, plugin.HubOptions{})
+	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: reserve.DefaultMaxAge}}, plugin.HubOptions{})
 	cluster.Join(t, simnode.Config{Client: client, Nodes: nodes, Prefix: "agentless-", Clock: simnode.NewClock(time.Now(), 1)})
 	log := cluster.Watch(t, client)
 	cluster.Submit(t, client, cluster.Batch{Prefix: "plain", Pods: pods, Startup: time.Second, Work: time.Hour})

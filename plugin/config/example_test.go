@@ -1,4 +1,4 @@
-package v1_test
+package config_test
 
 import (
 	"fmt"
@@ -6,20 +6,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/spazio-scheduler/spazio/plugin/config"
-	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 )
 
 // A scheduler passes the raw arguments of its configuration's pluginConfig; other objects are refused.
 func ExampleDecode() {
-	o, err := configv1.Decode(&runtime.Unknown{Raw: []byte(`{"stalePolicy": "Reject", "maxWait": "0s"}`)}, config.Kind)
+	args, err := config.Decode[config.SpazioArgs](&runtime.Unknown{Raw: []byte(`{"stalePolicy": "Reject", "maxWait": "0s"}`)}, config.Kind)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	args := o.(*configv1.SpazioArgs)
-	configv1.SetDefaults(args)
+	args = args.WithDefaults()
 	fmt.Println(args.StalePolicy, args.MaxAge.Duration, args.MaxWait.Duration)
-	_, err = configv1.Decode(&runtime.Unknown{Raw: []byte(`{"stalePolice": "Reject"}`)}, config.Kind)
+	_, err = config.Decode[config.SpazioArgs](&runtime.Unknown{Raw: []byte(`{"stalePolice": "Reject"}`)}, config.Kind)
 	fmt.Println(err != nil)
 	// Output:
 	// Reject 5s 0s

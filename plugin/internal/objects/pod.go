@@ -1,6 +1,7 @@
-// Package podstate reads what the API shows of a pod, and lets the plugins of a scheduler recognize
-// pods that already have their node before the scheduler looks for one.
-package podstate
+// Package objects reads what the API shows of a pod, lets the plugins of a scheduler recognize pods that
+// already have their node before the scheduler looks for one, handles the events of client-go's
+// informers, and follows kinds of objects that may be absent.
+package objects
 
 import (
 	"slices"

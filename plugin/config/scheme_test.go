@@ -1,4 +1,4 @@
-package v1_test
+package config_test
 
 import (
 	"encoding/json"
@@ -13,28 +13,32 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin/config"
-	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
+)
+
+// The versions of the arguments: that of files, and that of a scheduler.
+var (
+	versionV1       = schema.GroupVersion{Group: "kubescheduler.config.k8s.io", Version: "v1"}
+	versionInternal = schema.GroupVersion{Group: "kubescheduler.config.k8s.io", Version: runtime.APIVersionInternal}
 )
 
 // codecs returns the codecs of a scheduler that registers both versions.
 func codecs(t testing.TB) (*runtime.Scheme, serializer.CodecFactory) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{config.AddToScheme, configv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+	if err := config.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
 	}
 	return scheme, serializer.NewCodecFactory(scheme, serializer.EnableStrict)
 }
 
 func decode(t testing.TB, data string) (runtime.Object, error) {
 	_, c := codecs(t)
-	kind := configv1.SchemeGroupVersion.WithKind(config.Kind)
-	obj, _, err := c.UniversalDecoder(config.SchemeGroupVersion).Decode([]byte(data), &kind, nil)
+	kind := versionV1.WithKind(config.Kind)
+	obj, _, err := c.UniversalDecoder(versionInternal).Decode([]byte(data), &kind, nil)
 	return obj, err
 }
 
@@ -53,8 +57,8 @@ func TestSchedulersSchemeDecodes(t *testing.T) {
 }
 
 // full returns args with a value in every field.
-func full(t *testing.T) configv1.SpazioArgs {
-	var a configv1.SpazioArgs
+func full(t *testing.T) config.SpazioArgs {
+	var a config.SpazioArgs
 	v := reflect.ValueOf(&a).Elem()
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Interface().(type) {
@@ -81,27 +85,32 @@ func full(t *testing.T) configv1.SpazioArgs {
 func TestRoundTrip(t *testing.T) {
 	a := full(t)
 	scheme, c := codecs(t)
-	var internal config.SpazioArgs
-	if err := scheme.Convert(&a, &internal, nil); err != nil {
+	internal, err := scheme.ConvertToVersion(&a, versionInternal)
+	if err != nil {
 		t.Fatal(err)
 	}
-	var back configv1.SpazioArgs
-	if err := scheme.Convert(&internal, &back, nil); err != nil {
+	if internal == runtime.Object(&a) {
+		t.Error("the converted object is its origin")
+	}
+	back, err := scheme.ConvertToVersion(internal, versionV1)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(a, back); diff != "" {
+	if got, want := back.GetObjectKind().GroupVersionKind(), versionV1.WithKind(config.Kind); got != want {
+		t.Errorf("converted to v1: got kind %v, want %v", got, want)
+	}
+	back.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if diff := cmp.Diff(&a, back); diff != "" {
 		t.Errorf("converted to internal and back (-want +got):\n%s", diff)
 	}
-	for _, obj := range []runtime.Object{&a, &internal} {
-		if diff := cmp.Diff(obj, obj.DeepCopyObject()); diff != "" {
-			t.Errorf("copy (-want +got):\n%s", diff)
-		}
+	copied := a.DeepCopyObject().(*config.SpazioArgs)
+	if diff := cmp.Diff(&a, copied); diff != "" {
+		t.Errorf("copy (-want +got):\n%s", diff)
 	}
-	copied := a.DeepCopy()
 	if copied.MaxWait.Duration++; *copied.MaxWait == *a.MaxWait {
 		t.Error("a copy shares its origin's maxWait")
 	}
-	if (*configv1.SpazioArgs)(nil).DeepCopyObject() != nil || (*config.SpazioArgs)(nil).DeepCopyObject() != nil {
+	if (*config.SpazioArgs)(nil).DeepCopyObject() != nil {
 		t.Error("got a non-nil copy of nil")
 	}
 	defaulted := a
@@ -110,7 +119,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("defaults overwrote values (-want +got):\n%s", diff)
 	}
 	info, _ := runtime.SerializerInfoForMediaType(c.SupportedMediaTypes(), runtime.ContentTypeYAML)
-	text, err := runtime.Encode(c.EncoderForVersion(info.Serializer, configv1.SchemeGroupVersion), &internal)
+	text, err := runtime.Encode(c.EncoderForVersion(info.Serializer, versionV1), internal)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +127,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	if diff := cmp.Diff(&internal, obj); diff != "" {
+	if diff := cmp.Diff(internal, obj); diff != "" {
 		t.Errorf("encoded and decoded (-want +got):\n%s", diff)
 	}
 }
@@ -134,7 +143,7 @@ func FuzzRoundTrip(f *testing.F) {
 			return
 		}
 		first := obj.(*config.SpazioArgs)
-		text, err := json.Marshal(configv1.FromInternal(*first))
+		text, err := json.Marshal(first)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,8 +161,8 @@ func FuzzRoundTrip(f *testing.F) {
 func TestSlotsArgs(t *testing.T) {
 	scheme, c := codecs(t)
 	decode := func(text string) (runtime.Object, error) {
-		kind := configv1.SchemeGroupVersion.WithKind(config.SlotsKind)
-		obj, _, err := c.UniversalDecoder(config.SchemeGroupVersion).Decode([]byte(text), &kind, nil)
+		kind := versionV1.WithKind(config.SlotsKind)
+		obj, _, err := c.UniversalDecoder(versionInternal).Decode([]byte(text), &kind, nil)
 		return obj, err
 	}
 	for text, want := range map[string]string{"{}": "Immediate", "swap: Graceful": "Graceful"} {
@@ -167,11 +176,11 @@ func TestSlotsArgs(t *testing.T) {
 		if err := obj.(*config.SpazioSlotsArgs).Validate(); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		var back configv1.SpazioSlotsArgs
-		if err := scheme.Convert(obj, &back, nil); err != nil || back.Swap != want {
+		back, err := scheme.ConvertToVersion(obj, versionV1)
+		if err != nil || back.(*config.SpazioSlotsArgs).Swap != want {
 			t.Errorf("%s and back: %+v, %v", text, back, err)
 		}
-		for _, o := range []runtime.Object{obj, &back} {
+		for _, o := range []runtime.Object{obj, back} {
 			if diff := cmp.Diff(o, o.DeepCopyObject()); diff != "" {
 				t.Errorf("copy (-want +got):\n%s", diff)
 			}
@@ -187,7 +196,7 @@ func TestSlotsArgs(t *testing.T) {
 	if err := (config.SpazioSlotsArgs{Swap: "graceful"}).Validate(); !errors.As(err, &name) || name.Field != "swap" || !errors.Is(err, config.ErrInvalid) {
 		t.Errorf("invalid value: got error %v", err)
 	}
-	if (*configv1.SpazioSlotsArgs)(nil).DeepCopyObject() != nil || (*config.SpazioSlotsArgs)(nil).DeepCopyObject() != nil {
+	if (*config.SpazioSlotsArgs)(nil).DeepCopyObject() != nil {
 		t.Error("got a non-nil copy of nil")
 	}
 }

@@ -1,6 +1,4 @@
-// Package informer handles the events of client-go's informers, and follows kinds of objects that may
-// be absent.
-package informer
+package objects
 
 import (
 	"context"
