@@ -17,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/node/internal/loop"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -39,7 +38,7 @@ type Agent struct {
 	pipeline *agent.Pipeline
 	// recorded is the pipeline's config as a recording has it.
 	recorded agent.Config
-	loop     *loop.Loop
+	loop     *loop
 	signals  *publish.Signals
 	models   *publish.Models // nil without an aggregator
 	usages   *publish.Usages // nil without profilers
@@ -99,7 +98,7 @@ func (a *Agent) connect() (err error) {
 // measure prepares the loop.
 func (a *Agent) measure() (err error) {
 	c := a.config
-	config := loop.Config{
+	config := loopConfig{
 		Pipeline: a.pipeline, Sampler: c.Meter, SizesTo: c.Meter.SizesTo, Pods: c.Pods, Period: c.wall(c.period()),
 		OnReport: a.reported, Logger: c.Logger,
 	}
@@ -116,7 +115,7 @@ func (a *Agent) measure() (err error) {
 		config.OnUsage = a.usages.Take
 	}
 	if c.Energy != nil {
-		config.Power = c.Energy.meter(c.Logger)
+		config.Power = newPowerMeter(*c.Energy, c.Logger)
 		if c.Registerer != nil {
 			if err := c.Registerer.Register(config.Power); err != nil {
 				return err
@@ -124,11 +123,11 @@ func (a *Agent) measure() (err error) {
 		}
 	}
 	if c.Registerer != nil {
-		if config.Metrics, err = loop.NewMetrics(c.Registerer, c.Pods); err != nil {
+		if config.Metrics, err = newMetrics(c.Registerer, c.Pods); err != nil {
 			return err
 		}
 	}
-	a.loop = loop.New(config)
+	a.loop = newLoop(config)
 	return nil
 }
 

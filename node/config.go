@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -15,7 +16,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/node/internal/loop"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -276,7 +276,7 @@ func (c Config) pipeline(incarnation uint64) (agent.Config, error) {
 var ErrInvalid = publish.ErrInvalid
 
 // ErrNoReport is returned while the agent has made no report yet.
-var ErrNoReport = loop.ErrNoReport
+var ErrNoReport = errors.New("no report yet")
 
 func refuse(name string, value any, reason string) error {
 	return &field.Error{Package: "node", Field: name, Value: value, Err: fmt.Errorf("%w: %s", ErrInvalid, reason)}
