@@ -1,5 +1,7 @@
 package node
 
+import "time"
+
 // What tests of the package outside of it look at.
 
 type (
@@ -19,3 +21,6 @@ var (
 	NewWatchdog    = newWatchdog
 	Utilisation    = utilisation
 )
+
+// Share runs one round at a time that the test gives instead of Run's clock.
+func (s *Sharing) Share(at time.Time) { s.share(at) }
