@@ -111,7 +111,7 @@ func NewHost(c HostConfig) (*Host, error) {
 		totals: totals{Guests: map[string]float64{}, Zones: map[Zone]float64{}, Refused: map[string]uint64{}},
 	}
 	var err error
-	if h.tree, err = newTree(c.Dir, treeZones(false)); err != nil {
+	if h.tree, err = newTree(c.Dir, false); err != nil {
 		return nil, err
 	}
 	left, err := h.tree.Guests()
@@ -122,15 +122,6 @@ func NewHost(c HostConfig) (*Host, error) {
 		h.seen[guest] = time.Time{} // from the first time on
 	}
 	return h, nil
-}
-
-// treeZones are the zones of a guest.
-func treeZones(memory bool) []string {
-	zones := []string{"package-0", "package-0/dram"}
-	if !memory {
-		return zones[:1]
-	}
-	return zones
 }
 
 // Warning is that of the Tree.
@@ -236,7 +227,7 @@ func (h *Host) publish(at time.Time, found *Division) error {
 	failed := []error{h.prune(at)}
 	if found.Memory > 0 && !h.memory {
 		h.memory = true
-		failed = append(failed, h.tree.extend(treeZones(true)))
+		failed = append(failed, h.tree.showMemory())
 	}
 	parts := found.Parts
 	for _, g := range h.guests {
