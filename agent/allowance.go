@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// DefaultStartup stands for the start-up time until one was measured: the
+	// defaultStartup stands for the start-up time until one was measured: the
 	// median that the thesis gives (§3.4.1).
-	DefaultStartup = time.Second
+	defaultStartup = time.Second
 	// startupGain forgets a start-up after some ten others, and startupMost, in
 	// multiples of the mean, keeps one pull of an image from counting as a
 	// hundred starts.
@@ -127,7 +127,7 @@ func (l *paceLog) ended(at time.Time, gone []podRecord) {
 
 // startup is L in seconds.
 func (l *paceLog) startup() float64 {
-	return cmp.Or(l.pace.Startup, DefaultStartup.Seconds())
+	return cmp.Or(l.pace.Startup, defaultStartup.Seconds())
 }
 
 // pacing is the pace with the start-up time that holds.

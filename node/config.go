@@ -108,7 +108,7 @@ type Config struct {
 	// OnReport, if set, gets each report, which it must not modify. Calls come one at
 	// a time, from the goroutine of Run, and must not block.
 	OnReport func(agent.Report)
-	// Period is the time between two samples, default DefaultPeriod. The filter's
+	// Period is the time between two samples, default 100 ms. The filter's
 	// constants are made for that.
 	Period time.Duration
 	// Clock is the node's time, in which Period counts; nil is the wall clock,
@@ -125,8 +125,8 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// DefaultPeriod is the 10 Hz that the pipeline's defaults are made for.
-const DefaultPeriod = 100 * time.Millisecond
+// defaultPeriod is the 10 Hz that the pipeline's defaults are made for.
+const defaultPeriod = 100 * time.Millisecond
 
 // Validate returns a *field.Error for the first field that is missing or out of
 // range, or what packages transport and recording refuse.
@@ -250,7 +250,7 @@ func (c Config) wall(d time.Duration) time.Duration {
 	return c.Clock.Wall(d)
 }
 
-func (c Config) period() time.Duration { return cmp.Or(c.Period, DefaultPeriod) }
+func (c Config) period() time.Duration { return cmp.Or(c.Period, defaultPeriod) }
 
 // pipeline is the config of the pipeline for the channels of the meter.
 func (c Config) pipeline(incarnation uint64) (agent.Config, error) {
