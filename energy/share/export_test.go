@@ -32,12 +32,15 @@ var (
 )
 
 type (
-	Look = look
-	Tree = tree
+	Divider = divider
+	Look    = look
+	Tree    = tree
+	Zone    = hostZone
 )
 
 var (
-	NewTree = newTree
+	NewDivider = newDivider
+	NewTree    = newTree
 )
 
 const (

@@ -46,7 +46,7 @@ type Host struct {
 	tree    *tree
 	memory  bool   // the trees show memory apart
 	source  string // whose energy the divider has seen
-	divider *Divider
+	divider *divider
 
 	readings []energy.Reading
 	guests   []Guest
@@ -62,14 +62,14 @@ type totals struct {
 	// gone.
 	Rest energy.Rest
 	// Zones are the joules of the machine, by what measured them.
-	Zones map[Zone]float64
+	Zones map[hostZone]float64
 	// Refused counts, by cause, readings that made no interval, what could not be read
 	// and guests that could not be published.
 	Refused map[string]uint64
 }
 
-// Zone is a zone of a source.
-type Zone struct {
+// hostZone is a zone of a source.
+type hostZone struct {
 	Source, Zone string
 	Part         bool // contained in another zone
 }
@@ -103,12 +103,12 @@ func NewHost(c HostConfig) (*Host, error) {
 		return nil, refuse("Keep", c.Keep, "at least 0")
 	}
 	c.Keep = cmp.Or(c.Keep, defaultKeep)
-	if _, err := NewDivider(c.Divider); err != nil {
+	if err := c.Divider.Validate(); err != nil {
 		return nil, err
 	}
 	h := &Host{
 		config: c, seen: map[string]time.Time{},
-		totals: totals{Guests: map[string]float64{}, Zones: map[Zone]float64{}, Refused: map[string]uint64{}},
+		totals: totals{Guests: map[string]float64{}, Zones: map[hostZone]float64{}, Refused: map[string]uint64{}},
 	}
 	var err error
 	if h.tree, err = newTree(c.Dir, false); err != nil {
@@ -185,7 +185,7 @@ func (h *Host) follow() (err error) {
 	if h.config.Source.Quality() != energy.Modelled {
 		c.Curve = energy.CurveConfig{Gain: c.Curve.Gain}
 	}
-	h.divider, err = NewDivider(c)
+	h.divider, err = newDivider(c)
 	h.source = name
 	return err
 }
@@ -218,7 +218,7 @@ func (h *Host) add(found *Division) {
 	h.totals.Rest.Idle += found.Rest.Idle
 	h.totals.Rest.System += found.Rest.System
 	for _, z := range found.Zones {
-		h.totals.Zones[Zone{h.source, z.Zone, z.Part}] += z.Joules
+		h.totals.Zones[hostZone{h.source, z.Zone, z.Part}] += z.Joules
 	}
 }
 

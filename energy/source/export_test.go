@@ -3,7 +3,8 @@ package source
 // These are exported for tests of the package from outside.
 
 type (
-	Redfish = redfish
+	Powercap = powercap
+	Redfish  = redfish
 )
 
 var (
@@ -11,6 +12,7 @@ var (
 	ErrRefused   = errRefused
 	NewHwmon     = newHwmon
 	NewModel     = newModel
+	NewPowercap  = newPowercap
 	NewRedfish   = newRedfish
 	ParseRedfish = parseRedfish
 	NewShared    = newShared

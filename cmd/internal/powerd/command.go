@@ -125,7 +125,7 @@ func (o *options) parse() (c node.SharingConfig, err error) {
 		return c, fmt.Errorf("--guests: %w", err)
 	}
 	c.Host.Divider.Idle = share.Idle(o.idle)
-	if _, err = share.NewDivider(c.Host.Divider); err != nil {
+	if err = c.Host.Divider.Validate(); err != nil {
 		return c, fmt.Errorf("--idle: %w", err)
 	}
 	if o.energy.Config.Source == source.NameRedfish {
