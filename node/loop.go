@@ -47,7 +47,7 @@ type loopConfig struct {
 	Wall func() time.Time
 	// OnReport gets each report with the time of its newest sample by time.Now,
 	// whatever Now and Wall say; OnLocal gets the local model once a block of
-	// samples. They are called one at a time, while Run runs, and must not block.
+	// samples. They are called one at a time, while run runs, and must not block.
 	OnReport func(r agent.Report, sampled time.Time)
 	OnLocal  func(agent.Local)
 	// Usage, if set, reads what pods take, behind each sample. OnUsage gets the
@@ -87,11 +87,11 @@ func (c loopConfig) withDefaults() loopConfig {
 }
 
 // loop runs a pipeline of package agent on a machine: it samples at a steady pace, hands
-// samples, pods and the fleet's model to the pipeline and passes its reports on. Run is
+// samples, pods and the fleet's model to the pipeline and passes its reports on. run is
 // called once; the other methods are safe from any goroutine and, Why excepted, wait for
 // nothing.
 //
-// The goroutine of Run owns the pipeline. It waits for a tick or for input: pod events, the
+// The goroutine of run owns the pipeline. It waits for a tick or for input: pod events, the
 // aggregator's model, the schedulers' notices, questions for the reasons of a report. Of
 // input the newest of each kind is kept until the loop gets to it, so that a slow sample
 // delays no scheduler and a dead scheduler no sample.
@@ -104,12 +104,12 @@ func (c loopConfig) withDefaults() loopConfig {
 type loop struct {
 	config  loopConfig
 	input   input
-	stopped chan struct{} // closed when Run has ended
+	stopped chan struct{} // closed when run has ended
 	last    atomic.Pointer[agent.Report]
 	// sampled is when the last good sample was taken, or the start, by time.Now.
 	sampled atomic.Pointer[time.Time]
 
-	// The rest is Run's.
+	// The rest is run's.
 	recorder *recording.Recorder
 	values   []float64
 	pods     []agent.Pod
@@ -134,8 +134,8 @@ func newLoop(c loopConfig) *loop {
 	}
 }
 
-// Last returns the newest report; ok is false before the first.
-func (l *loop) Last() (r agent.Report, ok bool) {
+// lastReport returns the newest report; ok is false before the first.
+func (l *loop) lastReport() (r agent.Report, ok bool) {
 	last := l.last.Load()
 	if last == nil {
 		return agent.Report{}, false
@@ -143,21 +143,8 @@ func (l *loop) Last() (r agent.Report, ok bool) {
 	return *last, true
 }
 
-// Bound takes the notice that a scheduler has bound the pod to this node: its containers are
-// about to start, and the time they take is measured. A pod that runs already is
-// no news.
-func (l *loop) Bound(b agent.Bind) { l.input.bound(b) }
-
-// SetPlaceholders passes on which pods a scheduler names as holding room on the node and run
-// nothing: all there are. They are not counted.
-func (l *loop) SetPlaceholders(pods []reserve.PodKey) { l.input.setPlaceholders(pods) }
-
-// SetFleet passes on what the aggregator returned. A fleet that does not fit the
-// pipeline is logged and left aside.
-func (l *loop) SetFleet(f agent.Fleet) { l.input.setFleet(f) }
-
-// Health returns an error if no good sample came for ten periods.
-func (l *loop) Health() error {
+// health returns an error if no good sample came for ten periods.
+func (l *loop) health() error {
 	last := l.sampled.Load()
 	if last == nil {
 		return errors.New("not running")
@@ -170,9 +157,9 @@ func (l *loop) Health() error {
 
 var errStopped = errors.New("the agent has stopped")
 
-// Why explains the last report. It waits for the pipeline, at most until ctx
+// why explains the last report. It waits for the pipeline, at most until ctx
 // ends; before the first report the error is ErrNoReport.
-func (l *loop) Why(ctx context.Context) (agent.Why, error) {
+func (l *loop) why(ctx context.Context) (agent.Why, error) {
 	a, err := l.input.ask(ctx, l.stopped)
 	if err == nil && !a.ok {
 		err = ErrNoReport
@@ -180,10 +167,10 @@ func (l *loop) Why(ctx context.Context) (agent.Why, error) {
 	return a.why, err
 }
 
-// Run samples until ctx ends, which is no error, or the pod source fails, and
+// run samples until ctx ends, which is no error, or the pod source fails, and
 // records the pipeline with r unless that is nil. When it returns, all it
 // started has ended.
-func (l *loop) Run(ctx context.Context, r *recording.Recorder) error {
+func (l *loop) run(ctx context.Context, r *recording.Recorder) error {
 	defer close(l.stopped)
 	l.recorder = r
 	ticker, err := newTicker(l.config.Period)
@@ -193,10 +180,10 @@ func (l *loop) Run(ctx context.Context, r *recording.Recorder) error {
 	ticks, ticking := make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		defer close(ticking)
-		ticker.Run(func() { signal(ticks) })
+		ticker.run(func() { signal(ticks) })
 	}()
 	defer func() {
-		ticker.Stop()
+		ticker.stop()
 		<-ticking
 	}()
 	source, cancel := context.WithCancel(ctx)
@@ -298,7 +285,7 @@ func (l *loop) setPods(at time.Time, pods []telemetry.Pod) {
 		l.config.Usage.Observe(at, pods)
 	}
 	if l.config.Power != nil {
-		l.config.Power.Observe(at, pods)
+		l.config.Power.observe(at, pods)
 	}
 	l.pods = l.pods[:0]
 	for _, pod := range pods {
@@ -414,6 +401,8 @@ func (b *input) podEvent(e telemetry.PodEvent) {
 	})
 }
 
+// bound takes the notice that a scheduler has bound the pod to this node: its containers are
+// about to start, and the time they take is measured. A pod that runs already is no news.
 func (b *input) bound(bind agent.Bind) {
 	b.put(func(m *pending) {
 		if len(m.bound) == maxBound {
@@ -424,10 +413,14 @@ func (b *input) bound(bind agent.Bind) {
 	})
 }
 
+// setPlaceholders passes on which pods a scheduler names as holding room on the node and run
+// nothing: all there are. They are not counted.
 func (b *input) setPlaceholders(pods []reserve.PodKey) {
 	b.put(func(m *pending) { m.placeholders = &pods })
 }
 
+// setFleet passes on what the aggregator returned. A fleet that does not fit the pipeline is
+// logged and left aside.
 func (b *input) setFleet(f agent.Fleet) {
 	b.put(func(m *pending) { m.fleet = &f })
 }

@@ -23,7 +23,7 @@ const patience = 5 * time.Second
 // powerMeter follows what a machine takes and divides it among its pods: a source
 // of energy/source through the meter, the curve and the split of package energy, with
 // the CPU times of package telemetry. It is safe for concurrent use, for the sake of who
-// shows its metrics; what Measure returns is for one goroutine.
+// shows its metrics; what measure returns is for one goroutine.
 type powerMeter struct {
 	config   EnergyConfig
 	logger   *slog.Logger
@@ -72,8 +72,8 @@ func newPowerMeter(c EnergyConfig, logger *slog.Logger) *powerMeter {
 // noSource is the name of a chain that reads nothing.
 const noSource = "none"
 
-// Observe takes all pods.
-func (m *powerMeter) Observe(at time.Time, pods []telemetry.Pod) {
+// observe takes all pods.
+func (m *powerMeter) observe(at time.Time, pods []telemetry.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.config.CPU.Observe(at, pods)
@@ -91,9 +91,9 @@ type measurement struct {
 	HasPods bool
 }
 
-// Measure reads the energy that the machine has taken, at best every second, and when
+// measure reads the energy that the machine has taken, at best every second, and when
 // it is time the pods.
-func (m *powerMeter) Measure(at time.Time) measurement {
+func (m *powerMeter) measure(at time.Time) measurement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	readings, err := m.config.Source.ReadTo(m.readings[:0], at)

@@ -119,7 +119,7 @@ func (l *loop) keepPace(now time.Time) {
 		l.config.Metrics.interval(now.Sub(l.ticked), l.config.Period)
 	}
 	l.ticked = now
-	p, ended := l.watch.dog.Tick(now)
+	p, ended := l.watch.dog.tick(now)
 	if !ended {
 		return
 	}
@@ -200,8 +200,8 @@ func newWatchdog(period, over time.Duration) *watchdog {
 	return &watchdog{period: period, over: over}
 }
 
-// Tick takes the time of a sample. At the end of a span it returns how that was.
-func (w *watchdog) Tick(at time.Time) (p span, ended bool) {
+// tick takes the time of a sample. At the end of a span it returns how that was.
+func (w *watchdog) tick(at time.Time) (p span, ended bool) {
 	if w.since.IsZero() {
 		w.since = at
 		return span{}, false
@@ -240,9 +240,9 @@ type schedule struct {
 	n      int
 }
 
-// Next returns the time from elapsed until the next tick. Ticks that are due
+// next returns the time from elapsed until the next tick. Ticks that are due
 // before it are lost.
-func (s *schedule) Next(elapsed time.Duration) time.Duration {
+func (s *schedule) next(elapsed time.Duration) time.Duration {
 	s.n = max(s.n+1, int(elapsed/s.Period))
 	for s.due() <= elapsed {
 		s.n++

@@ -22,14 +22,14 @@ type ticker struct {
 	due     schedule
 }
 
-// newTicker returns a ticker that has started; the caller must Stop it.
+// newTicker returns a ticker that has started; the caller must stop it.
 func newTicker(period time.Duration) (*ticker, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
 		return nil, os.NewSyscallError("timerfd_create", err)
 	}
 	t := &ticker{started: time.Now(), due: schedule{Period: period}}
-	if errno := arm(uintptr(fd), t.due.Next(0)); errno != 0 {
+	if errno := arm(uintptr(fd), t.due.next(0)); errno != 0 {
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("timerfd_settime", errno)
 	}
@@ -41,15 +41,15 @@ func newTicker(period time.Duration) (*ticker, error) {
 	return t, nil
 }
 
-// Run calls tick at each tick until Stop. It waits in one read that never ends, for to
+// run calls tick at each tick until stop. It waits in one read that never ends, for to
 // begin another costs a call that finds nothing. While tick takes its time one tick waits
-// and others are lost. Run is called once.
-func (t *ticker) Run(tick func()) {
+// and others are lost. run is called once.
+func (t *ticker) run(tick func()) {
 	var expirations [8]byte
 	// It returns when the file is closed.
 	_ = t.conn.Read(func(fd uintptr) bool {
 		if expired(fd, &expirations) {
-			_ = arm(fd, t.due.Next(time.Since(t.started))) // as it was the first time
+			_ = arm(fd, t.due.next(time.Since(t.started))) // as it was the first time
 			tick()
 		}
 		return false // wait for the next
@@ -70,5 +70,5 @@ func arm(fd uintptr, after time.Duration) unix.Errno {
 	return errno
 }
 
-// Stop ends the ticks and returns when none is under way; tick itself must not call it.
-func (t *ticker) Stop() { _ = t.file.Close() }
+// stop ends the ticks and returns when none is under way; tick itself must not call it.
+func (t *ticker) stop() { _ = t.file.Close() }

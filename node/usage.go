@@ -114,7 +114,7 @@ func (l *loop) measurePower(at time.Time) {
 		return
 	}
 	l.ticks = 0
-	found := l.config.Power.Measure(at)
+	found := l.config.Power.measure(at)
 	if found.HasPower {
 		l.recorder.Power(at, found.Power)
 		if err := l.config.Pipeline.Power(at, found.Power); err != nil {

@@ -123,9 +123,9 @@ func newDivider(c DividerConfig) (*divider, error) {
 	return &divider{config: c, meter: meter, curve: curve, last: map[string]Guest{}}, nil
 }
 
-// Idle returns the machine's power without load in watts: what was learnt of it or, before,
+// idle returns the machine's power without load in watts: what was learnt of it or, before,
 // what DividerConfig.Curve gives. known is false where it is neither.
-func (d *divider) Idle() (watts float64, known bool) {
+func (d *divider) idle() (watts float64, known bool) {
 	if watts, known = d.curve.Idle(); known || d.config.Curve.Max == 0 {
 		return watts, known
 	}
@@ -133,13 +133,13 @@ func (d *divider) Idle() (watts float64, known bool) {
 	return level.Watts, known
 }
 
-// Divide takes a look. The first gives energy.ErrPriming. A zone whose reading makes no
+// take takes a look. The first gives energy.ErrPriming. A zone whose reading makes no
 // interval is an *energy.ZoneError beside a Division of the others; its To is zero if there
 // are none. A guest whose CPU time ran backwards, or grew by more than the machine's cores
 // can have given, is an error beside a Division in which it is no Part and its neighbours are
 // charged as ever; where the machine's own did, no guest is a Part and all is of the Rest. A look
 // that can't be one is an *field.Error and changes nothing.
-func (d *divider) Divide(l *look) (Division, error) {
+func (d *divider) take(l *look) (Division, error) {
 	if err := l.check(); err != nil {
 		return Division{}, err
 	}
@@ -244,7 +244,7 @@ func (d *divider) divide(l *look, in energy.Interval, busy float64) (Division, e
 			return Division{}, err
 		}
 	}
-	idle, known := d.Idle()
+	idle, known := d.idle()
 	a.Idle, a.IdleKnown = idle*seconds, known && !in.Partial
 	a.Residual = math.Hypot(d.curve.Residual(u), d.curve.Uneven(u, seconds, in.Packages))
 	split := energy.Split{}

@@ -114,7 +114,7 @@ func NewHost(c HostConfig) (*Host, error) {
 	if h.tree, err = newTree(c.Dir, false); err != nil {
 		return nil, err
 	}
-	left, err := h.tree.Guests()
+	left, err := h.tree.published()
 	if err != nil {
 		return nil, errors.Join(err, h.tree.Close())
 	}
@@ -125,7 +125,7 @@ func NewHost(c HostConfig) (*Host, error) {
 }
 
 // Warning is that of the Tree.
-func (h *Host) Warning() error { return h.tree.Warning() }
+func (h *Host) Warning() error { return h.tree.warning() }
 
 // Close lets another go on with the trees.
 func (h *Host) Close() error { return h.tree.Close() }
@@ -165,7 +165,7 @@ func (h *Host) Share(at time.Time) (Division, error) {
 	if failed = h.follow(); failed != nil {
 		return Division{}, errors.Join(err, failed)
 	}
-	found, failed := h.divider.Divide(&look)
+	found, failed := h.divider.take(&look)
 	h.refuse(failed)
 	if found.To.IsZero() {
 		return Division{}, errors.Join(err, failed)
@@ -236,7 +236,7 @@ func (h *Host) publish(at time.Time, found *Division) error {
 			joules, parts = parts[0].Joules, parts[1:]
 		}
 		zones := [...]float64{joules * (1 - found.Memory), joules * found.Memory}
-		if err := h.tree.Publish(found.To, g.Name, zones[:len(h.tree.zones)]); err != nil {
+		if err := h.tree.publish(found.To, g.Name, zones[:len(h.tree.zones)]); err != nil {
 			h.totals.Refused[refusedPublish]++
 			failed = append(failed, err)
 		}
@@ -267,7 +267,7 @@ func (h *Host) prune(at time.Time) error {
 		if at.Sub(h.seen[guest]) < h.config.Keep && len(h.seen) <= maxGuests {
 			break
 		}
-		failed = append(failed, h.tree.Remove(guest))
+		failed = append(failed, h.tree.forget(guest))
 		h.totals.Rest.Ended += h.totals.Guests[guest]
 		delete(h.totals.Guests, guest)
 		delete(h.seen, guest)

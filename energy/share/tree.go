@@ -98,9 +98,9 @@ func (t *tree) showMemory() error {
 	return errors.Join(errs...)
 }
 
-// Warning is an *field.Error that wraps errNotTmpfs where the tree is on a disk, or
+// warning is an *field.Error that wraps errNotTmpfs where the tree is on a disk, or
 // nil.
-func (t *tree) Warning() error { return t.warn }
+func (t *tree) warning() error { return t.warn }
 
 // Close frees the directory for others. Files stay, for a Tree to go on from.
 func (t *tree) Close() error {
@@ -111,9 +111,9 @@ func (t *tree) Close() error {
 	return errors.Join(append(errs, t.root.Close(), t.lock.Close())...)
 }
 
-// Guests are the names of those that have a tree, sorted, also of what another process has
+// published are the names of those that have a tree, sorted, also of what another process has
 // left.
-func (t *tree) Guests() ([]string, error) {
+func (t *tree) published() ([]string, error) {
 	entries, err := fs.ReadDir(t.root.FS(), ".")
 	if err != nil {
 		return nil, fmt.Errorf("share: %w", err)
@@ -130,11 +130,11 @@ func (t *tree) Guests() ([]string, error) {
 	return names, nil
 }
 
-// Publish adds what a guest has taken to its counters, in joules by zone, and shows them as
+// publish adds what a guest has taken to its counters, in joules by zone, and shows them as
 // of a time, which has to be later than that of the publication before. What is no such
 // argument is an *field.Error or wraps errName or errTooMany, and changes nothing. Of
 // any other error the joules are kept, for the next publication to show.
-func (t *tree) Publish(at time.Time, guest string, joules []float64) error {
+func (t *tree) publish(at time.Time, guest string, joules []float64) error {
 	if err := checkName(guest); err != nil {
 		return err
 	}
@@ -263,9 +263,9 @@ func (t *tree) removeOthers(own *os.Root) error {
 	return nil
 }
 
-// Remove takes a guest's tree away, and its directory if that was not there before the
+// forget takes a guest's tree away, and its directory if that was not there before the
 // tree. A guest without one is no error.
-func (t *tree) Remove(guest string) error {
+func (t *tree) forget(guest string) error {
 	if err := checkName(guest); err != nil {
 		return err
 	}
