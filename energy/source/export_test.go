@@ -10,6 +10,7 @@ type (
 var (
 	ErrMalformed = errMalformed
 	ErrRefused   = errRefused
+	ErrStill     = errStill
 	NewHwmon     = newHwmon
 	NewModel     = newModel
 	NewPowercap  = newPowercap
