@@ -30,7 +30,7 @@
 //	external   the HTTP interface by which an outside program follows and steers slots and jobs: its JSON, a client, a server on any store, pages for people
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS; api/kube is what of it uses Kubernetes' API: api/kube/identity identifies callers, api/kube/server serves and defines who may call what, api/kube/authority replaces and keeps certificates in a cluster, api/kube/profile/v1alpha1 has the objects of profiles
-//	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams, node/guests shares a host's energy
+//	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams; its Sharing shares a host's energy
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
 //	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments; sim/report makes tables, plots and pages of them, sim/thesis has the thesis's estimators and filters that others are compared with
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone; plugin/slots puts pods into slots of test beds, plugin/page shows what it knows on the page of web

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// DefaultStartup stands for the start-up time until one was measured: the
+	// defaultStartup stands for the start-up time until one was measured: the
 	// median that the thesis gives (§3.4.1).
-	DefaultStartup = time.Second
+	defaultStartup = time.Second
 	// startupGain forgets a start-up after some ten others, and startupMost, in
 	// multiples of the mean, keeps one pull of an image from counting as a
 	// hundred starts.
@@ -82,7 +82,7 @@ func (l *paceLog) forget(at time.Time) {
 
 // began learns from a pod whose own containers have begun to run how long that
 // took from its bind.
-func (l *paceLog) began(at time.Time, r *PodRecord) {
+func (l *paceLog) began(at time.Time, r *podRecord) {
 	if !r.InitsKnown {
 		at = r.RanAt // what follows is the lead
 	}
@@ -93,7 +93,7 @@ func (l *paceLog) began(at time.Time, r *PodRecord) {
 }
 
 // observe learns the lead from the pods there are.
-func (l *paceLog) observe(records []PodRecord) {
+func (l *paceLog) observe(records []podRecord) {
 	for i := range records {
 		if r := &records[i]; !r.InitsKnown && !r.Earlier {
 			l.lead = max(l.lead, r.resumed())
@@ -102,7 +102,7 @@ func (l *paceLog) observe(records []PodRecord) {
 }
 
 // ended learns from pods that have ended for good.
-func (l *paceLog) ended(at time.Time, gone []PodRecord) {
+func (l *paceLog) ended(at time.Time, gone []podRecord) {
 	for i := range gone {
 		r := &gone[i]
 		if !r.counts() || r.InitsKnown && !r.Loaded {
@@ -127,7 +127,7 @@ func (l *paceLog) ended(at time.Time, gone []PodRecord) {
 
 // startup is L in seconds.
 func (l *paceLog) startup() float64 {
-	return cmp.Or(l.pace.Startup, DefaultStartup.Seconds())
+	return cmp.Or(l.pace.Startup, defaultStartup.Seconds())
 }
 
 // pacing is the pace with the start-up time that holds.
@@ -234,7 +234,7 @@ func (t *predictedDemand) fade(left float64) {
 	t.Squares *= left
 }
 
-func (t *predictedDemand) add(r *PodRecord) {
+func (t *predictedDemand) add(r *podRecord) {
 	predicted := r.Demand.CPU
 	if predicted.Confidence < .5 {
 		return
@@ -273,7 +273,7 @@ func (p *Pipeline) typicalCPU() float64 {
 }
 
 // takes reports whether the pod takes typical CPU, as far as is known.
-func (r *PodRecord) takes(typicalCPU float64) bool {
+func (r *podRecord) takes(typicalCPU float64) bool {
 	predicted := r.Demand.CPU
 	return typicalCPU > 0 && (predicted.Confidence == 0 || reserve.IsTypicalCPU(predicted.Amount, typicalCPU))
 }

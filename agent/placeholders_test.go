@@ -152,7 +152,7 @@ func TestPlaceholdersChangeNothing(t *testing.T) {
 				}
 				without, with := h.without.p.State(), h.with.p.State()
 				with.Placeholders = nil
-				if d := cmp.Diff(without, with, cmpopts.EquateEmpty()); d != "" {
+				if d := cmp.Diff(without, with, cmpopts.EquateEmpty(), unexported); d != "" {
 					t.Fatalf("seed %d: state (-without +with placeholders):\n%s", seed, d)
 				}
 			}
@@ -287,7 +287,7 @@ func TestPlaceholdersRefuse(t *testing.T) {
 	if _, _, err := n.p.Placeholders(n.at, make([]reserve.PodKey, kalman.MaxPods+1)); !errors.As(err, &bad) || bad.Field != "len(pods)" {
 		t.Errorf("too many placeholders: got error %v", err)
 	}
-	if d := cmp.Diff(before, n.p.State()); d != "" {
+	if d := cmp.Diff(before, n.p.State(), unexported); d != "" {
 		t.Errorf("the refused notice changed the state:\n%s", d)
 	}
 }

@@ -222,7 +222,7 @@ func TestBadPodsChangeNothing(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if d := cmp.Diff(before, n.p.State()); d != "" {
+	if d := cmp.Diff(before, n.p.State(), unexported); d != "" {
 		t.Errorf("state:\n%s", d)
 	}
 }

@@ -222,7 +222,7 @@ func TestProntoRefusesFleets(t *testing.T) {
 	if err := n.p.SetFleet(n.at, agent.Fleet{Schema: good.Schema, Model: good.Model, Costs: bad}); err == nil {
 		t.Error("a cost below 0 is accepted")
 	}
-	if d := cmp.Diff(before, n.p.State()); d != "" {
+	if d := cmp.Diff(before, n.p.State(), unexported); d != "" {
 		t.Errorf("a refused fleet changed the state:\n%s", d)
 	}
 	room := newNode(t, config())
@@ -282,7 +282,7 @@ func TestProntoStateContinues(t *testing.T) {
 			n.samples(1, .9, .4)
 		}
 		m := &node{t: t, p: restored(t, n.p), at: n.at}
-		if d := cmp.Diff(n.p.State(), m.p.State()); d != "" {
+		if d := cmp.Diff(n.p.State(), m.p.State(), unexported); d != "" {
 			t.Fatalf("stopped at %d (-stored +restored):\n%s", stop, d)
 		}
 		n.reports = nil
@@ -430,7 +430,7 @@ func TestRefusedSamplesChangeNothing(t *testing.T) {
 		if err == nil || due {
 			t.Errorf("%s: a report %v, %v", name, due, err)
 		}
-		if d := cmp.Diff(before, test.p.State()); d != "" {
+		if d := cmp.Diff(before, test.p.State(), unexported); d != "" {
 			t.Errorf("%s: the state has changed:\n%s", name, d)
 		}
 	}

@@ -114,7 +114,7 @@ func TestResizeRefuses(t *testing.T) {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}
-	if d := cmp.Diff(before, n.p.State()); d != "" {
+	if d := cmp.Diff(before, n.p.State(), unexported); d != "" {
 		t.Errorf("state:\n%s", d)
 	}
 }

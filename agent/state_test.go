@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -19,6 +20,9 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/svd"
 )
+
+// unexported compares the records of pods in a State, too, which embed one of another type.
+var unexported = cmp.Exporter(func(reflect.Type) bool { return true })
 
 // TestStateContinues stops a node at many moments, stores its state as JSON, and continues from it
 // beside the node that never stopped.
@@ -37,7 +41,7 @@ func TestStateContinues(t *testing.T) {
 			n.run(rng, int(seed)*4, .1, .15)
 		}
 		m, _ := n.restarted()
-		if d := cmp.Diff(n.p.State(), m.p.State(), cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(n.p.State(), m.p.State(), cmpopts.EquateEmpty(), unexported); d != "" {
 			t.Fatalf("seed %d: state (-stored +restored):\n%s", seed, d)
 		}
 		n.reports = nil

@@ -146,7 +146,7 @@ func TestTypicalCPUContinues(t *testing.T) {
 	n := newNode(t, config())
 	n.follow(40, time.Second, func(int) profile.Demand { return certain(1, 1e8) })
 	m, s := n.restarted()
-	if d := cmp.Diff(n.p.State(), m.p.State(), cmpopts.EquateEmpty()); d != "" {
+	if d := cmp.Diff(n.p.State(), m.p.State(), cmpopts.EquateEmpty(), unexported); d != "" {
 		t.Errorf("state (-stored +restored):\n%s", d)
 	}
 	m.samples(10, .4, .1)

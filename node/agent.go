@@ -17,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/node/internal/loop"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -39,7 +38,7 @@ type Agent struct {
 	pipeline *agent.Pipeline
 	// recorded is the pipeline's config as a recording has it.
 	recorded agent.Config
-	loop     *loop.Loop
+	loop     *loop
 	signals  *publish.Signals
 	models   *publish.Models // nil without an aggregator
 	usages   *publish.Usages // nil without profilers
@@ -91,7 +90,7 @@ func (a *Agent) connect() (err error) {
 	}
 	models := a.config.models()
 	models.Staleness = publish.Staleness{MinInterval: a.config.wall(pushMinInterval), MaxAge: a.config.wall(pushMaxAge)}
-	models.OnFleet = func(f agent.Fleet) { a.loop.SetFleet(f) }
+	models.OnFleet = func(f agent.Fleet) { a.loop.input.setFleet(f) }
 	a.models, err = publish.NewModels(models)
 	return published(err)
 }
@@ -99,7 +98,7 @@ func (a *Agent) connect() (err error) {
 // measure prepares the loop.
 func (a *Agent) measure() (err error) {
 	c := a.config
-	config := loop.Config{
+	config := loopConfig{
 		Pipeline: a.pipeline, Sampler: c.Meter, SizesTo: c.Meter.SizesTo, Pods: c.Pods, Period: c.wall(c.period()),
 		OnReport: a.reported, Logger: c.Logger,
 	}
@@ -116,7 +115,7 @@ func (a *Agent) measure() (err error) {
 		config.OnUsage = a.usages.Take
 	}
 	if c.Energy != nil {
-		config.Power = c.Energy.meter(c.Logger)
+		config.Power = newPowerMeter(*c.Energy, c.Logger)
 		if c.Registerer != nil {
 			if err := c.Registerer.Register(config.Power); err != nil {
 				return err
@@ -124,11 +123,11 @@ func (a *Agent) measure() (err error) {
 		}
 	}
 	if c.Registerer != nil {
-		if config.Metrics, err = loop.NewMetrics(c.Registerer, c.Pods); err != nil {
+		if config.Metrics, err = newMetrics(c.Registerer, c.Pods); err != nil {
 			return err
 		}
 	}
-	a.loop = loop.New(config)
+	a.loop = newLoop(config)
 	return nil
 }
 
@@ -161,24 +160,26 @@ func (a *Agent) notice(_ string, n *spaziov1.Notice) {
 // SetPlaceholders sets which pods on this node hold room for others and run nothing, all
 // there are: they are not counted. What schedulers say over their streams need not be
 // said again.
-func (a *Agent) SetPlaceholders(pods []reserve.PodKey) { a.loop.SetPlaceholders(slices.Clone(pods)) }
+func (a *Agent) SetPlaceholders(pods []reserve.PodKey) {
+	a.loop.input.setPlaceholders(slices.Clone(pods))
+}
 
 // Bound takes the notice that a pod has been bound to this node: its containers are about to
 // start, and the time they take is measured. A pod that runs already is no news.
 // What schedulers say over their streams need not be said again.
-func (a *Agent) Bound(b agent.Bind) { a.loop.Bound(b) }
+func (a *Agent) Bound(b agent.Bind) { a.loop.input.bound(b) }
 
 // Report returns the newest report, which must not be modified; ok is false
 // before the first.
-func (a *Agent) Report() (r agent.Report, ok bool) { return a.loop.Last() }
+func (a *Agent) Report() (r agent.Report, ok bool) { return a.loop.lastReport() }
 
 // Why explains the newest report; Explain puts it in words. It waits for the
 // sample that is being taken, at most until ctx ends. Before the first report the
 // error is ErrNoReport.
-func (a *Agent) Why(ctx context.Context) (agent.Why, error) { return a.loop.Why(ctx) }
+func (a *Agent) Why(ctx context.Context) (agent.Why, error) { return a.loop.why(ctx) }
 
 // Health returns an error if no good sample was taken for ten periods.
-func (a *Agent) Health() error { return a.loop.Health() }
+func (a *Agent) Health() error { return a.loop.health() }
 
 // Ready returns an error unless the agent sees its pods, has made a report and, if
 // it was given schedulers, has an open stream to one: until then no scheduler knows
@@ -188,7 +189,7 @@ func (a *Agent) Ready() error {
 	if err := telemetry.PodSourceHealth(a.config.Pods); err != nil && !errors.Is(err, telemetry.ErrUnseenPods) {
 		return fmt.Errorf("pods: %w", err)
 	}
-	if _, ok := a.loop.Last(); !ok {
+	if _, ok := a.loop.lastReport(); !ok {
 		return ErrNoReport
 	}
 	if len(a.config.Schedulers) > 0 && a.signals.Connected() == 0 {
@@ -206,7 +207,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return fmt.Errorf("recording: %w", err)
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return a.loop.Run(ctx, recorder) })
+	g.Go(func() error { return a.loop.run(ctx, recorder) })
 	g.Go(func() error { return a.signals.Run(ctx) })
 	if a.usages != nil {
 		g.Go(func() error { return a.usages.Run(ctx) })

@@ -314,7 +314,7 @@ func TestRunLeavesNothing(t *testing.T) {
 		waitFor(t, "its goroutines' end", func() bool {
 			stacks := make([]byte, 1<<20)
 			stacks = stacks[:runtime.Stack(stacks, true)]
-			return !bytes.Contains(stacks, []byte("spazio/node/internal")) && !bytes.Contains(stacks, []byte("spazio/node/publish")) &&
+			return !bytes.Contains(stacks, []byte("spazio/node.(*")) && !bytes.Contains(stacks, []byte("spazio/node/publish")) &&
 				!bytes.Contains(stacks, []byte("agent/recording"))
 		})
 	}

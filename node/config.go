@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -15,7 +16,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/node/internal/loop"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -108,7 +108,7 @@ type Config struct {
 	// OnReport, if set, gets each report, which it must not modify. Calls come one at
 	// a time, from the goroutine of Run, and must not block.
 	OnReport func(agent.Report)
-	// Period is the time between two samples, default DefaultPeriod. The filter's
+	// Period is the time between two samples, default 100 ms. The filter's
 	// constants are made for that.
 	Period time.Duration
 	// Clock is the node's time, in which Period counts; nil is the wall clock,
@@ -125,8 +125,8 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// DefaultPeriod is the 10 Hz that the pipeline's defaults are made for.
-const DefaultPeriod = 100 * time.Millisecond
+// defaultPeriod is the 10 Hz that the pipeline's defaults are made for.
+const defaultPeriod = 100 * time.Millisecond
 
 // Validate returns a *field.Error for the first field that is missing or out of
 // range, or what packages transport and recording refuse.
@@ -250,7 +250,7 @@ func (c Config) wall(d time.Duration) time.Duration {
 	return c.Clock.Wall(d)
 }
 
-func (c Config) period() time.Duration { return cmp.Or(c.Period, DefaultPeriod) }
+func (c Config) period() time.Duration { return cmp.Or(c.Period, defaultPeriod) }
 
 // pipeline is the config of the pipeline for the channels of the meter.
 func (c Config) pipeline(incarnation uint64) (agent.Config, error) {
@@ -276,7 +276,7 @@ func (c Config) pipeline(incarnation uint64) (agent.Config, error) {
 var ErrInvalid = publish.ErrInvalid
 
 // ErrNoReport is returned while the agent has made no report yet.
-var ErrNoReport = loop.ErrNoReport
+var ErrNoReport = errors.New("no report yet")
 
 func refuse(name string, value any, reason string) error {
 	return &field.Error{Package: "node", Field: name, Value: value, Err: fmt.Errorf("%w: %s", ErrInvalid, reason)}

@@ -3,13 +3,11 @@ package node
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/node/internal/power"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -25,7 +23,7 @@ type CPUMeter interface {
 }
 
 // DefaultEnergyPods is how often the energy of pods is reported.
-const DefaultEnergyPods = power.DefaultPods
+const DefaultEnergyPods = 5 * time.Second
 
 // EnergyConfig describes how the machine's energy is measured: every ten samples, a second
 // by default. Source and CPU are required; both belong to the Agent until Run has
@@ -65,12 +63,6 @@ func (c *EnergyConfig) validate() error {
 	return nil
 }
 
-func (c *EnergyConfig) meter(logger *slog.Logger) *power.Meter {
-	return power.New(power.Config{
-		Source: c.Source, CPU: c.CPU, Split: c.Split, Meter: c.Meter, Pods: c.Pods, Nameplate: c.Nameplate, Logger: logger,
-	})
-}
-
 // OpenEnergy opens the source of a machine's energy, and returns an EnergyConfig of it. A
 // model gets the utilisation that cpu reads, and its power is the nameplate. What the
 // chain begins ends with ctx; close it once the Agent's Run has returned. Errors are
@@ -108,7 +100,7 @@ func utilisation(cpu CPUMeter) func() (float64, error) {
 		if first || span <= 0 {
 			return 0, nil
 		}
-		u, ok := power.Utilisation(was, node, span)
+		u, ok := utilisationOf(was, node, span)
 		if !ok {
 			return 0, &field.Error{Package: "node", Field: "CPU.Busy", Value: node.Busy, Err: fmt.Errorf("%w: was %v, %v before, on %d cores", ErrInvalid, was.Busy, span, node.Cores)}
 		}

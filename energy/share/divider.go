@@ -70,17 +70,17 @@ type Division struct {
 	Partial bool
 	// Zones is what each of the machine's zones took, in which what another contains is a
 	// Part. They and Parts, which are of the guests that were in the look before, too, in
-	// their order, belong to the Divider until its next look.
+	// their order, belong to the Host until its next look.
 	Zones []energy.ZoneJoules
 	Parts []part
 	Rest  energy.Rest
 }
 
-// Divider divides a machine's energy among its guests, by what it sees of it in one look
+// divider divides a machine's energy among its guests, by what it sees of it in one look
 // after the other. Guests are charged by their CPU time, at the machine's own price of a
 // core-second, and by [Idle]. A guest is charged from its second look on. It is for one
 // goroutine.
-type Divider struct {
+type divider struct {
 	config  DividerConfig
 	meter   *energy.Meter
 	curve   *energy.Curve
@@ -94,12 +94,24 @@ type Divider struct {
 	parts   []part
 }
 
-// NewDivider returns a divider that has seen nothing. The error is an *field.Error.
-func NewDivider(c DividerConfig) (*Divider, error) {
-	c.Idle = cmp.Or(c.Idle, IdleVCPU)
-	if !slices.Contains([]Idle{IdleVCPU, IdleEven, IdleNone}, c.Idle) {
-		return nil, refuse("Idle", c.Idle, "one of vcpu, even, none")
+// Validate returns an *field.Error for the first field that is out of range.
+func (c DividerConfig) Validate() error {
+	if !slices.Contains([]Idle{"", IdleVCPU, IdleEven, IdleNone}, c.Idle) {
+		return refuse("Idle", c.Idle, "one of vcpu, even, none")
 	}
+	if err := c.Meter.Validate(); err != nil {
+		return err
+	}
+	return c.Curve.Validate()
+}
+
+// newDivider returns a divider that has seen nothing. The error is that of
+// [DividerConfig.Validate].
+func newDivider(c DividerConfig) (*divider, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c.Idle = cmp.Or(c.Idle, IdleVCPU)
 	meter, err := energy.NewMeter(c.Meter)
 	if err != nil {
 		return nil, err
@@ -108,12 +120,12 @@ func NewDivider(c DividerConfig) (*Divider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Divider{config: c, meter: meter, curve: curve, last: map[string]Guest{}}, nil
+	return &divider{config: c, meter: meter, curve: curve, last: map[string]Guest{}}, nil
 }
 
-// Idle returns the machine's power without load in watts: what was learnt of it or, before,
+// idle returns the machine's power without load in watts: what was learnt of it or, before,
 // what DividerConfig.Curve gives. known is false where it is neither.
-func (d *Divider) Idle() (watts float64, known bool) {
+func (d *divider) idle() (watts float64, known bool) {
 	if watts, known = d.curve.Idle(); known || d.config.Curve.Max == 0 {
 		return watts, known
 	}
@@ -121,13 +133,13 @@ func (d *Divider) Idle() (watts float64, known bool) {
 	return level.Watts, known
 }
 
-// Divide takes a look. The first gives energy.ErrPriming. A zone whose reading makes no
+// take takes a look. The first gives energy.ErrPriming. A zone whose reading makes no
 // interval is an *energy.ZoneError beside a Division of the others; its To is zero if there
 // are none. A guest whose CPU time ran backwards, or grew by more than the machine's cores
 // can have given, is an error beside a Division in which it is no Part and its neighbours are
 // charged as ever; where the machine's own did, no guest is a Part and all is of the Rest. A look
 // that can't be one is an *field.Error and changes nothing.
-func (d *Divider) Divide(l *look) (Division, error) {
+func (d *divider) take(l *look) (Division, error) {
 	if err := l.check(); err != nil {
 		return Division{}, err
 	}
@@ -185,7 +197,7 @@ func (l *look) check() error {
 
 // consume makes consumers of the guests that were in the look before, and remembers all. The
 // error names each that has taken more than the machine had in the span, or less than before.
-func (d *Divider) consume(l *look, span time.Duration) error {
+func (d *divider) consume(l *look, span time.Duration) error {
 	d.names, d.account.Consumers, d.account.Weights = d.names[:0], d.account.Consumers[:0], 0
 	var refused []error
 	for _, g := range l.Guests {
@@ -219,7 +231,7 @@ func (d *Divider) consume(l *look, span time.Duration) error {
 }
 
 // divide charges the consumers with an interval.
-func (d *Divider) divide(l *look, in energy.Interval, busy float64) (Division, error) {
+func (d *divider) divide(l *look, in energy.Interval, busy float64) (Division, error) {
 	seconds := in.To.Sub(in.From).Seconds()
 	u := min(busy/(seconds*float64(l.Cores)), 1)
 	a := &d.account
@@ -232,7 +244,7 @@ func (d *Divider) divide(l *look, in energy.Interval, busy float64) (Division, e
 			return Division{}, err
 		}
 	}
-	idle, known := d.Idle()
+	idle, known := d.idle()
 	a.Idle, a.IdleKnown = idle*seconds, known && !in.Partial
 	a.Residual = math.Hypot(d.curve.Residual(u), d.curve.Uneven(u, seconds, in.Packages))
 	split := energy.Split{}

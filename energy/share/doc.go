@@ -3,12 +3,12 @@
 //
 //   - [Finder] finds the guests and the CPU time that each has taken, by the control groups
 //     that systemd and libvirt make or by QEMU's processes.
-//   - [Divider] charges each guest with its part of the machine's joules. It is pure: a
-//     program that knows its guests otherwise needs nothing else of this package.
-//   - [Tree] publishes the parts, for each guest a powercap tree: a reader of Intel's RAPL
+//   - A divider charges each guest with its part of the machine's joules, as
+//     [DividerConfig] has it.
+//   - A tree publishes the parts, for each guest a powercap tree: a reader of Intel's RAPL
 //     counters reads it as it is, mounted into the guest.
-//   - [Host] goes through all of that once per call; package node/guests calls it
-//     each second, and shows what came of it as metrics.
+//   - [Host] goes through all of that once per call; package node's Sharing calls
+//     it each second, and shows what came of it as metrics.
 //
 // A program of one's own on a host:
 //

@@ -17,7 +17,7 @@ func ExampleTree() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	tree, err := share.NewTree(dir, []string{"package-0", "package-0/dram"})
+	tree, err := share.NewTree(dir, true)
 	if err != nil {
 		fmt.Println(err)
 		return

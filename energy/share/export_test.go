@@ -32,12 +32,15 @@ var (
 )
 
 type (
-	Look = look
-	Tree = tree
+	Divider = divider
+	Look    = look
+	Tree    = tree
+	Zone    = hostZone
 )
 
 var (
-	NewTree = newTree
+	NewDivider = newDivider
+	NewTree    = newTree
 )
 
 const (
@@ -46,3 +49,12 @@ const (
 
 // Published returns the names of the guests that have a tree, sorted.
 func (h *Host) Published() []string { return slices.Sorted(maps.Keys(h.seen)) }
+
+func (t *tree) Warning() error            { return t.warning() }
+func (t *tree) Guests() ([]string, error) { return t.published() }
+func (t *tree) Publish(at time.Time, guest string, joules []float64) error {
+	return t.publish(at, guest, joules)
+}
+func (t *tree) Remove(guest string) error            { return t.forget(guest) }
+func (d *divider) Idle() (watts float64, known bool) { return d.idle() }
+func (d *divider) Divide(l *look) (Division, error)  { return d.take(l) }

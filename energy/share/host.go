@@ -46,7 +46,7 @@ type Host struct {
 	tree    *tree
 	memory  bool   // the trees show memory apart
 	source  string // whose energy the divider has seen
-	divider *Divider
+	divider *divider
 
 	readings []energy.Reading
 	guests   []Guest
@@ -62,14 +62,14 @@ type totals struct {
 	// gone.
 	Rest energy.Rest
 	// Zones are the joules of the machine, by what measured them.
-	Zones map[Zone]float64
+	Zones map[hostZone]float64
 	// Refused counts, by cause, readings that made no interval, what could not be read
 	// and guests that could not be published.
 	Refused map[string]uint64
 }
 
-// Zone is a zone of a source.
-type Zone struct {
+// hostZone is a zone of a source.
+type hostZone struct {
 	Source, Zone string
 	Part         bool // contained in another zone
 }
@@ -103,18 +103,18 @@ func NewHost(c HostConfig) (*Host, error) {
 		return nil, refuse("Keep", c.Keep, "at least 0")
 	}
 	c.Keep = cmp.Or(c.Keep, defaultKeep)
-	if _, err := NewDivider(c.Divider); err != nil {
+	if err := c.Divider.Validate(); err != nil {
 		return nil, err
 	}
 	h := &Host{
 		config: c, seen: map[string]time.Time{},
-		totals: totals{Guests: map[string]float64{}, Zones: map[Zone]float64{}, Refused: map[string]uint64{}},
+		totals: totals{Guests: map[string]float64{}, Zones: map[hostZone]float64{}, Refused: map[string]uint64{}},
 	}
 	var err error
-	if h.tree, err = newTree(c.Dir, treeZones(false)); err != nil {
+	if h.tree, err = newTree(c.Dir, false); err != nil {
 		return nil, err
 	}
-	left, err := h.tree.Guests()
+	left, err := h.tree.published()
 	if err != nil {
 		return nil, errors.Join(err, h.tree.Close())
 	}
@@ -124,17 +124,8 @@ func NewHost(c HostConfig) (*Host, error) {
 	return h, nil
 }
 
-// treeZones are the zones of a guest.
-func treeZones(memory bool) []string {
-	zones := []string{"package-0", "package-0/dram"}
-	if !memory {
-		return zones[:1]
-	}
-	return zones
-}
-
 // Warning is that of the Tree.
-func (h *Host) Warning() error { return h.tree.Warning() }
+func (h *Host) Warning() error { return h.tree.warning() }
 
 // Close lets another go on with the trees.
 func (h *Host) Close() error { return h.tree.Close() }
@@ -174,7 +165,7 @@ func (h *Host) Share(at time.Time) (Division, error) {
 	if failed = h.follow(); failed != nil {
 		return Division{}, errors.Join(err, failed)
 	}
-	found, failed := h.divider.Divide(&look)
+	found, failed := h.divider.take(&look)
 	h.refuse(failed)
 	if found.To.IsZero() {
 		return Division{}, errors.Join(err, failed)
@@ -194,7 +185,7 @@ func (h *Host) follow() (err error) {
 	if h.config.Source.Quality() != energy.Modelled {
 		c.Curve = energy.CurveConfig{Gain: c.Curve.Gain}
 	}
-	h.divider, err = NewDivider(c)
+	h.divider, err = newDivider(c)
 	h.source = name
 	return err
 }
@@ -227,7 +218,7 @@ func (h *Host) add(found *Division) {
 	h.totals.Rest.Idle += found.Rest.Idle
 	h.totals.Rest.System += found.Rest.System
 	for _, z := range found.Zones {
-		h.totals.Zones[Zone{h.source, z.Zone, z.Part}] += z.Joules
+		h.totals.Zones[hostZone{h.source, z.Zone, z.Part}] += z.Joules
 	}
 }
 
@@ -236,7 +227,7 @@ func (h *Host) publish(at time.Time, found *Division) error {
 	failed := []error{h.prune(at)}
 	if found.Memory > 0 && !h.memory {
 		h.memory = true
-		failed = append(failed, h.tree.extend(treeZones(true)))
+		failed = append(failed, h.tree.showMemory())
 	}
 	parts := found.Parts
 	for _, g := range h.guests {
@@ -245,7 +236,7 @@ func (h *Host) publish(at time.Time, found *Division) error {
 			joules, parts = parts[0].Joules, parts[1:]
 		}
 		zones := [...]float64{joules * (1 - found.Memory), joules * found.Memory}
-		if err := h.tree.Publish(found.To, g.Name, zones[:len(h.tree.zones)]); err != nil {
+		if err := h.tree.publish(found.To, g.Name, zones[:len(h.tree.zones)]); err != nil {
 			h.totals.Refused[refusedPublish]++
 			failed = append(failed, err)
 		}
@@ -276,7 +267,7 @@ func (h *Host) prune(at time.Time) error {
 		if at.Sub(h.seen[guest]) < h.config.Keep && len(h.seen) <= maxGuests {
 			break
 		}
-		failed = append(failed, h.tree.Remove(guest))
+		failed = append(failed, h.tree.forget(guest))
 		h.totals.Rest.Ended += h.totals.Guests[guest]
 		delete(h.totals.Guests, guest)
 		delete(h.seen, guest)

@@ -277,7 +277,7 @@ func TestHostRestarts(t *testing.T) {
 // later; also one that another process has left.
 func TestHostKeeps(t *testing.T) {
 	p := newPlant(t, 2, 0)
-	left := newTree(t, p.dir, "package-0")
+	left := newTree(t, p.dir, false)
 	publish(t, left, start, "left", 5)
 	if err := left.Close(); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy/source"
@@ -19,9 +18,6 @@ import (
 // counterRange is where published counters go on at 0, in µJ: that of most of Intel's processors,
 // so that a reader that knows no other is right.
 const counterRange = 262143328850
-
-// maxZones bounds the zones of a tree.
-const maxZones = 16
 
 // tree publishes counters below a directory, for each guest
 //
@@ -61,14 +57,9 @@ type guestZone struct {
 	fraction float64
 }
 
-// newTree returns a tree below a directory, which is made if it is not there. zones are
-// those of each guest, as package-0, and package-0/dram of one within another before it. The
-// error is an *field.Error, ErrLocked, or the file system's.
-func newTree(dir string, zones []string) (*tree, error) {
-	planned, err := planZones(zones)
-	if err != nil {
-		return nil, err
-	}
+// newTree returns a tree below a directory, which is made if it is not there; memory reports
+// whether that is shown apart. The error is ErrLocked or the file system's.
+func newTree(dir string, memory bool) (*tree, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("share: %w", err)
 	}
@@ -80,62 +71,36 @@ func newTree(dir string, zones []string) (*tree, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("share: %s: %w", dir, err), root.Close())
 	}
-	t := &tree{root: root, lock: lock, zones: planned, guests: map[string]*treeGuest{}}
+	t := &tree{root: root, lock: lock, zones: treeZones(memory), guests: map[string]*treeGuest{}}
 	if !inMemory(dir) {
 		t.warn = &field.Error{Package: "energy", Field: "Dir", Value: dir, Err: errNotTmpfs}
 	}
 	return t, nil
 }
 
-// planZones returns where zones are.
-func planZones(zones []string) ([]treeZone, error) {
-	if len(zones) == 0 || len(zones) > maxZones {
-		return nil, refuse("len(zones)", len(zones), "1 to "+strconv.Itoa(maxZones))
+// treeZones are the zones of all guests: with memory, that is shown apart within the package.
+func treeZones(memory bool) []treeZone {
+	zones := []treeZone{{"intel-rapl:0", "package-0"}, {"intel-rapl:0:0", "dram"}}
+	if !memory {
+		return zones[:1]
 	}
-	var planned []treeZone
-	dirs := map[string]string{} // by name
-	inside := map[string]int{}  // zones within that of this name, "" for those at the top
-	for _, zone := range zones {
-		parent, own, nested := strings.Cut(zone, "/")
-		if !nested {
-			parent, own = "", zone
-		}
-		dir := "intel-rapl"
-		if nested {
-			dir = dirs[parent]
-		}
-		if dir == "" || dirs[zone] != "" || strings.ContainsFunc(own, notOfZone) || own == "" {
-			return nil, refuse("zones", zone, "package-0, or package-0/dram after that, each once")
-		}
-		dirs[zone] = dir + ":" + strconv.Itoa(inside[parent])
-		inside[parent]++
-		planned = append(planned, treeZone{dirs[zone], own})
-	}
-	return planned, nil
+	return zones
 }
 
-func notOfZone(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
-}
-
-// extend adds zones to those that all guests have, which begin the list.
-func (t *tree) extend(zones []string) error {
-	planned, err := planZones(zones)
-	if err != nil {
-		return err
-	}
-	t.zones = planned
+// showMemory adds the zone of memory to those that all guests have.
+func (t *tree) showMemory() error {
+	t.zones = treeZones(true)
 	var errs []error
 	for _, g := range t.guests {
 		errs = append(errs, g.close())
-		g.zones = append(g.zones, make([]guestZone, len(planned)-len(g.zones))...)
+		g.zones = append(g.zones, make([]guestZone, len(t.zones)-len(g.zones))...)
 	}
 	return errors.Join(errs...)
 }
 
-// Warning is an *field.Error that wraps errNotTmpfs where the tree is on a disk, or
+// warning is an *field.Error that wraps errNotTmpfs where the tree is on a disk, or
 // nil.
-func (t *tree) Warning() error { return t.warn }
+func (t *tree) warning() error { return t.warn }
 
 // Close frees the directory for others. Files stay, for a Tree to go on from.
 func (t *tree) Close() error {
@@ -146,9 +111,9 @@ func (t *tree) Close() error {
 	return errors.Join(append(errs, t.root.Close(), t.lock.Close())...)
 }
 
-// Guests are the names of those that have a tree, sorted, also of what another process has
+// published are the names of those that have a tree, sorted, also of what another process has
 // left.
-func (t *tree) Guests() ([]string, error) {
+func (t *tree) published() ([]string, error) {
 	entries, err := fs.ReadDir(t.root.FS(), ".")
 	if err != nil {
 		return nil, fmt.Errorf("share: %w", err)
@@ -165,11 +130,11 @@ func (t *tree) Guests() ([]string, error) {
 	return names, nil
 }
 
-// Publish adds what a guest has taken to its counters, in joules by zone, and shows them as
+// publish adds what a guest has taken to its counters, in joules by zone, and shows them as
 // of a time, which has to be later than that of the publication before. What is no such
 // argument is an *field.Error or wraps errName or errTooMany, and changes nothing. Of
 // any other error the joules are kept, for the next publication to show.
-func (t *tree) Publish(at time.Time, guest string, joules []float64) error {
+func (t *tree) publish(at time.Time, guest string, joules []float64) error {
 	if err := checkName(guest); err != nil {
 		return err
 	}
@@ -298,9 +263,9 @@ func (t *tree) removeOthers(own *os.Root) error {
 	return nil
 }
 
-// Remove takes a guest's tree away, and its directory if that was not there before the
+// forget takes a guest's tree away, and its directory if that was not there before the
 // tree. A guest without one is no error.
-func (t *tree) Remove(guest string) error {
+func (t *tree) forget(guest string) error {
 	if err := checkName(guest); err != nil {
 		return err
 	}

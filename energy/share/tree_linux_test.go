@@ -33,11 +33,9 @@ func after(seconds float64) time.Time {
 	return start.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-var both = []string{"package-0", "package-0/dram"}
-
-func newTree(t *testing.T, dir string, zones ...string) *share.Tree {
+func newTree(t *testing.T, dir string, memory bool) *share.Tree {
 	t.Helper()
-	tree, err := share.NewTree(dir, zones)
+	tree, err := share.NewTree(dir, memory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +95,7 @@ func mustRead(t *testing.T, sys string) []zone {
 // TestTree: Prometheus' reader of RAPL reads a guest's tree, with the time of the sample.
 func TestTree(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run", "power")
-	tree := newTree(t, dir, both...)
+	tree := newTree(t, dir, true)
 	publish(t, tree, after(1.5), "vm1", 1.25, .5)
 	publish(t, tree, after(2.5), "vm1", 2, .25)
 	publish(t, tree, after(2.5), "vm2", 0, 0)
@@ -126,32 +124,19 @@ func micro(zones []zone) (all []uint64) {
 	return all
 }
 
-// TestTreeZones: packages and their parts are numbered as the kernel does.
+// TestTreeZones: a package and its memory are numbered as the kernel does.
 func TestTreeZones(t *testing.T) {
 	dir := t.TempDir()
-	tree := newTree(t, dir, "package-0", "package-0/dram", "package-1", "package-1/core", "package-1/dram")
-	publish(t, tree, start, "vm", 1, 2, 3, 4, 5)
+	tree := newTree(t, dir, true)
+	publish(t, tree, start, "vm", 1, 2)
 	got := map[string]string{}
-	for _, sub := range []string{":0", ":0:0", ":1", ":1:0", ":1:1"} {
+	for _, sub := range []string{":0", ":0:0"} {
 		at := filepath.Join(dir, "vm/class/powercap/intel-rapl"+sub)
 		got[sub] = text(t, filepath.Join(at, "name")) + text(t, filepath.Join(at, "energy_uj"))
 	}
-	want := map[string]string{
-		":0": "package-0\n1000000\n", ":0:0": "dram\n2000000\n", ":1": "package-1\n3000000\n", ":1:0": "core\n4000000\n", ":1:1": "dram\n5000000\n",
-	}
+	want := map[string]string{":0": "package-0\n1000000\n", ":0:0": "dram\n2000000\n"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
-	}
-	for _, zones := range [][]string{
-		nil, {""}, {"package-0", "package-0"}, {"package-0/dram"}, {"package-0/dram", "package-0"}, {"../x"}, {"a/"}, {"a", "a/b", "a/b/c"}, {"A"}, {"a b"},
-	} {
-		var name *field.Error
-		if _, err := share.NewTree(filepath.Join(dir, "none"), zones); !errors.As(err, &name) || !errors.Is(err, energy.ErrInvalid) {
-			t.Errorf("%q: %v", zones, err)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("a directory was made for nothing:", err)
 	}
 }
 
@@ -168,7 +153,7 @@ func text(t *testing.T, path string) string {
 // are not lost either.
 func TestTreeWraps(t *testing.T) {
 	dir := t.TempDir()
-	tree := newTree(t, dir, "package-0")
+	tree := newTree(t, dir, false)
 	meter, err := energy.NewMeter(energy.MeterConfig{MaxWatts: 1e5})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +191,7 @@ func TestTreeGoesOn(t *testing.T) {
 		strings.Repeat("1", 1<<20): 1000000,
 	} {
 		dir := t.TempDir()
-		first := newTree(t, dir, both...)
+		first := newTree(t, dir, true)
 		publish(t, first, after(1), "vm", 3, 4)
 		if err := first.Close(); err != nil {
 			t.Fatal(err)
@@ -215,7 +200,7 @@ func TestTreeGoesOn(t *testing.T) {
 		if err := os.WriteFile(counter, []byte(left), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		second := newTree(t, dir, both...)
+		second := newTree(t, dir, true)
 		if names, err := second.Guests(); err != nil || !slices.Equal(names, []string{"vm"}) {
 			t.Error(names, err)
 		}
@@ -230,7 +215,7 @@ func TestTreeGoesOn(t *testing.T) {
 // could not be published is published later, once.
 func TestTreeAfterFailure(t *testing.T) {
 	dir := t.TempDir()
-	tree := newTree(t, dir, "package-0")
+	tree := newTree(t, dir, false)
 	publish(t, tree, after(1), "vm", 3)
 	temporary := filepath.Join(dir, "vm/class/powercap/intel-rapl:0/.energy_uj")
 	if err := os.WriteFile(temporary, []byte("1"), 0o600); err != nil {
@@ -256,12 +241,12 @@ func TestTreeAfterFailure(t *testing.T) {
 // readers from the others.
 func TestTreeForgetsMemory(t *testing.T) {
 	dir := t.TempDir()
-	first := newTree(t, dir, both...)
+	first := newTree(t, dir, true)
 	publish(t, first, after(1), "vm", 3, 4)
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	publish(t, newTree(t, dir, "package-0"), after(2), "vm", 1)
+	publish(t, newTree(t, dir, false), after(2), "vm", 1)
 	if d := cmp.Diff([]zone{{"package", 0, share.Range, 4000000, after(2)}}, mustRead(t, filepath.Join(dir, "vm"))); d != "" {
 		t.Error(d)
 	}
@@ -271,7 +256,7 @@ func TestTreeForgetsMemory(t *testing.T) {
 func TestTreeRefuses(t *testing.T) {
 	dir := t.TempDir()
 	inside := filepath.Join(dir, "power")
-	tree := newTree(t, inside, both...)
+	tree := newTree(t, inside, true)
 	publish(t, tree, after(1), "vm", 1, 1)
 	before := files(t, dir)
 	for _, c := range []struct {
@@ -344,7 +329,7 @@ func files(t *testing.T, dir string) map[string]string {
 // TestTreeBounds: guests beyond the bound are refused, until one is gone.
 func TestTreeBounds(t *testing.T) {
 	dir := t.TempDir()
-	tree := newTree(t, dir, "package-0")
+	tree := newTree(t, dir, false)
 	for i := range share.MaxGuests {
 		publish(t, tree, after(1), fmt.Sprint("vm", i), 1)
 	}
@@ -366,7 +351,7 @@ func TestTreeBounds(t *testing.T) {
 // TestTreeRemoves: the tree removes what it has made, and leaves a directory that was there before.
 func TestTreeRemoves(t *testing.T) {
 	dir := t.TempDir()
-	tree := newTree(t, dir, both...)
+	tree := newTree(t, dir, true)
 	if err := os.Mkdir(filepath.Join(dir, "theirs"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -407,14 +392,14 @@ func TestTreeRemoves(t *testing.T) {
 // TestTreeOneWriter: a second process would count twice.
 func TestTreeOneWriter(t *testing.T) {
 	dir := t.TempDir()
-	first := newTree(t, dir, "package-0")
-	if _, err := share.NewTree(dir, both); !errors.Is(err, share.ErrLocked) {
+	first := newTree(t, dir, false)
+	if _, err := share.NewTree(dir, true); !errors.Is(err, share.ErrLocked) {
 		t.Error(err)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	newTree(t, dir, both...)
+	newTree(t, dir, true)
 }
 
 // TestTreeWarns: the log has a warning if stat(1) does not report tmpfs.
@@ -432,7 +417,7 @@ func TestTreeWarns(t *testing.T) {
 			}
 			defer os.RemoveAll(dir)
 		}
-		warning := newTree(t, dir, "package-0").Warning()
+		warning := newTree(t, dir, false).Warning()
 		if quiet := strings.HasPrefix(string(kind), "tmpfs") || strings.HasPrefix(string(kind), "ramfs"); errors.Is(warning, share.ErrNotTmpfs) == quiet {
 			t.Errorf("%s on %s: %v", dir, kind, warning)
 		}
@@ -479,7 +464,7 @@ func TestTreeOfHostileGuest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			dir, outside := filepath.Join(root, "power"), filepath.Join(root, "outside")
-			tree := newTree(t, dir, "package-0")
+			tree := newTree(t, dir, false)
 			if err := errors.Join(os.Mkdir(outside, 0o755), os.Mkdir(filepath.Join(dir, "evil"), 0o777),
 				os.WriteFile(filepath.Join(outside, "file"), []byte("precious"), 0o644)); err != nil {
 				t.Fatal(err)
@@ -521,7 +506,7 @@ func TestTreeUnderFire(t *testing.T) {
 		reads = 1e4
 	}
 	dir := memory(t)
-	tree := newTree(t, dir, both...)
+	tree := newTree(t, dir, true)
 	guests := []string{"vm1", "vm2", "vm3", "vm4"}
 	for _, guest := range guests {
 		publish(t, tree, start, guest, 0, 0)
@@ -607,7 +592,7 @@ func FuzzTreeGoesOn(f *testing.F) {
 		if want.Cmp(big.NewInt(share.Range)) >= 0 {
 			want.SetInt64(0)
 		}
-		publish(t, newTree(t, dir, "package-0"), after(1), "vm", 0)
+		publish(t, newTree(t, dir, false), after(1), "vm", 0)
 		if got := text(t, filepath.Join(at, "energy_uj")); got != strconv.FormatUint(want.Uint64(), 10)+"\n" {
 			t.Errorf("%q: goes on from %q, want %v", left, got, want)
 		}

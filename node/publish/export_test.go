@@ -1,6 +1,10 @@
 package publish
 
-import "time"
+import (
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+)
 
 // IsDue is isDue of a Staleness with its defaults.
 func (s Staleness) IsDue(wait time.Duration, made bool) bool {
@@ -21,3 +25,12 @@ const (
 	Full       = full
 	MaxTargets = maxTargets
 )
+
+func (h *heartbeats) Accept()      { h.accept() }
+func (h *heartbeats) Base() uint64 { return h.sequence() }
+
+func (h *heartbeats) Next(r *agent.Report, now time.Time) (Message, time.Time) { return h.next(r, now) }
+
+func (h *heartbeats) Sent(m Message, r *agent.Report, now time.Time, random float64) {
+	h.sent(m, r, now, random)
+}

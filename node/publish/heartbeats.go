@@ -59,16 +59,16 @@ type heartbeats struct {
 	due      time.Time     // of the next message if nothing changes
 }
 
-// Accept notes that the scheduler takes heartbeats.
-func (h *heartbeats) Accept() { h.accepted = true }
+// accept notes that the scheduler takes heartbeats.
+func (h *heartbeats) accept() { h.accepted = true }
 
-// Base is the sequence number of the report that a Heartbeat refers to.
-func (h *heartbeats) Base() uint64 { return h.base.Sequence }
+// sequence is the sequence number of the report that a Heartbeat refers to.
+func (h *heartbeats) sequence() uint64 { return h.base.Sequence }
 
-// Next returns what to send of r, the newest report, which may be nil and is never
+// next returns what to send of r, the newest report, which may be nil and is never
 // modified, and from when on. If nothing is to be sent of it, that is when a next
 // report would be.
-func (h *heartbeats) Next(r *agent.Report, now time.Time) (message, time.Time) {
+func (h *heartbeats) next(r *agent.Report, now time.Time) (message, time.Time) {
 	switch {
 	case r == nil || r == h.reported:
 		if h.accepted {
@@ -83,9 +83,9 @@ func (h *heartbeats) Next(r *agent.Report, now time.Time) (message, time.Time) {
 	return heartbeat, h.due
 }
 
-// Sent records that the stream has sent m of r; random, in [0, 1), draws the time
+// sent records that the stream has sent m of r; random, in [0, 1), draws the time
 // of the next message.
-func (h *heartbeats) Sent(m message, r *agent.Report, now time.Time, random float64) {
+func (h *heartbeats) sent(m message, r *agent.Report, now time.Time, random float64) {
 	if m == nothing {
 		return
 	}

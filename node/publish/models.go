@@ -29,8 +29,6 @@ type ModelsConfig struct {
 	Staleness Staleness
 	// Backoff is the wait after a push that failed.
 	Backoff Backoff
-	// Timeout bounds one push, default 5 s.
-	Timeout time.Duration
 	// OnFleet, if set, gets the fleet's model after each push that brought
 	// one. It is called from the goroutine of Run.
 	OnFleet func(agent.Fleet)
@@ -44,9 +42,6 @@ type ModelsConfig struct {
 func (c ModelsConfig) Validate() error {
 	if c.Target == "" {
 		return refuse("Target", `""`, "missing")
-	}
-	if c.Timeout < 0 {
-		return refuse("Timeout", c.Timeout, "negative")
 	}
 	if err := c.Staleness.Validate(); err != nil {
 		return err
@@ -68,7 +63,6 @@ type Models struct {
 	options   []grpc.DialOption
 	staleness Staleness
 	backoff   Backoff
-	timeout   time.Duration
 	onFleet   func(agent.Fleet)
 	metrics   modelMetrics
 	logger    *slog.Logger
@@ -95,7 +89,6 @@ func NewModels(c ModelsConfig) (*Models, error) {
 		options:   options,
 		staleness: c.Staleness.withDefaults(),
 		backoff:   c.Backoff.withDefaults(),
-		timeout:   cmp.Or(c.Timeout, 5*time.Second),
 		onFleet:   c.OnFleet,
 		metrics:   metrics,
 		logger:    cmp.Or(c.Logger, slog.New(slog.DiscardHandler)).With("aggregator", c.Target),
@@ -179,6 +172,9 @@ func (p *pusher) push(ctx context.Context, next *spaziov1.LocalModel) {
 	}
 }
 
+// pushTimeout bounds one push.
+const pushTimeout = 5 * time.Second
+
 // call returns the fleet's model, or nil where the aggregator has none yet.
 func (p *pusher) call(ctx context.Context, next *spaziov1.LocalModel) (*agent.Fleet, error) {
 	if p.connection == nil {
@@ -188,7 +184,7 @@ func (p *pusher) call(ctx context.Context, next *spaziov1.LocalModel) (*agent.Fl
 		}
 		p.connection = connection
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
 	defer cancel()
 	response, err := spaziov1.NewModelServiceClient(p.connection).Push(ctx, &spaziov1.PushRequest{Local: next})
 	if err != nil || response.GetGlobal() == nil {
@@ -210,7 +206,7 @@ func (p *pusher) close() {
 }
 
 // Staleness is the rule by which a node pushes its local model: when it has
-// hasChanged, or has grown old, but never too often.
+// changed, or has grown old, but never too often.
 type Staleness struct {
 	// MinInterval is the least time between two pushes, give or take a twentieth,
 	// default 1 s: a block of ten samples at 10 Hz.
@@ -220,12 +216,13 @@ type Staleness struct {
 	// brings the fleet's model, so an unmoved node gets a change in the
 	// fleet up to MaxAge later.
 	MaxAge time.Duration
-	// Angle is the sine of the angle that the direction u₁ may turn, Stretch
-	// the relative change of σ₁, before the model counts as moved, as it does when a
-	// channel's mean, of a centred one, has changed by Stretch. Both default to .05:
-	// they change the node's signal in about that proportion, less than one pod does.
-	Angle, Stretch float64
 }
+
+// moved is the sine of the angle that the direction u₁ may turn, and the relative change of
+// σ₁, before the model counts as moved, as it does when a channel's mean, of a centred one,
+// has changed by so much. They change the node's signal in about that proportion, less than
+// one pod does.
+const moved = .05
 
 // faint is the root mean square load below which a model's moves are noise: an
 // idle node's usage of a percent or two halves and doubles, and turns, all the
@@ -240,10 +237,6 @@ func (s Staleness) Validate() error {
 		return refuse("Staleness.MinInterval", s.MinInterval, "negative")
 	case d.MaxAge < d.MinInterval:
 		return refuse("Staleness.MaxAge", s.MaxAge, "less than MinInterval")
-	case !(d.Angle > 0 && d.Angle <= 1):
-		return refuse("Staleness.Angle", s.Angle, "not in (0,1]")
-	case !(d.Stretch > 0) || math.IsInf(d.Stretch, 0):
-		return refuse("Staleness.Stretch", s.Stretch, "not positive and finite")
 	}
 	return nil
 }
@@ -251,8 +244,6 @@ func (s Staleness) Validate() error {
 func (s Staleness) withDefaults() Staleness {
 	s.MinInterval = cmp.Or(s.MinInterval, time.Second)
 	s.MaxAge = cmp.Or(s.MaxAge, max(s.MinInterval, 10*time.Second))
-	s.Angle = cmp.Or(s.Angle, .05)
-	s.Stretch = cmp.Or(s.Stretch, .05)
 	return s
 }
 
@@ -266,16 +257,16 @@ func (s Staleness) isDue(wait time.Duration, made bool) bool {
 // Wait is the time from the push of last, nil for none, to that of next.
 func (s Staleness) Wait(last, next *spaziov1.LocalModel) time.Duration {
 	s = s.withDefaults()
-	if last == nil || s.hasChanged(last, next) {
+	if last == nil || hasMoved(last, next) {
 		return s.MinInterval
 	}
 	return s.MaxAge
 }
 
-// hasChanged reports whether next has something for the fleet that last had not: another
+// hasMoved reports whether next has something for the fleet that last had not: another
 // schema, a cost now known, another mean, or, under load, a stretched σ₁ or a turned
 // u₁.
-func (s Staleness) hasChanged(last, next *spaziov1.LocalModel) bool {
+func hasMoved(last, next *spaziov1.LocalModel) bool {
 	if last.GetSchema() != next.GetSchema() || last.GetModel().GetDim() != next.GetModel().GetDim() {
 		return true
 	}
@@ -287,7 +278,7 @@ func (s Staleness) hasChanged(last, next *spaziov1.LocalModel) bool {
 			return true
 		}
 	}
-	if s.shifted(last.GetModel().GetMean(), next.GetModel().GetMean()) {
+	if shifted(last.GetModel().GetMean(), next.GetModel().GetMean()) {
 		return true
 	}
 	before, rmsBefore := leading(last.GetModel())
@@ -295,20 +286,20 @@ func (s Staleness) hasChanged(last, next *spaziov1.LocalModel) bool {
 	if max(rmsBefore, rmsAfter) < faint {
 		return false
 	}
-	if math.Abs(rmsAfter-rmsBefore) > s.Stretch*rmsBefore {
+	if math.Abs(rmsAfter-rmsBefore) > moved*rmsBefore {
 		return true
 	}
-	return sine(before, after) > s.Angle
+	return sine(before, after) > moved
 }
 
 // shifted reports whether the mean of a centred model has moved, or the model has become,
 // or ceased to be, one.
-func (s Staleness) shifted(last, next []float64) bool {
+func shifted(last, next []float64) bool {
 	if len(last) != len(next) {
 		return true
 	}
 	for i, v := range next {
-		if math.Abs(v-last[i]) > s.Stretch {
+		if math.Abs(v-last[i]) > moved {
 			return true
 		}
 	}

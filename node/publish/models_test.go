@@ -123,7 +123,7 @@ func TestStaleness(t *testing.T) {
 	turned := local(2, .3+math.Pi, 2) // the same line with the opposite sign
 	wider := local(2, .3, 2)
 	wider.Model = svd.State{Dim: 3, Block: 10, Mass: 2, U: []float64{1, 0, 0}, Sigma: []float64{2}}
-	rule := publish.Staleness{MinInterval: time.Second, MaxAge: time.Minute, Angle: .05, Stretch: .1}
+	rule := publish.Staleness{MinInterval: time.Second, MaxAge: time.Minute}
 	for _, tt := range []struct {
 		name string
 		next agent.Local
@@ -134,9 +134,9 @@ func TestStaleness(t *testing.T) {
 		{"same energy in larger blocks", otherBlock, false},
 		{"turned a little", local(2, .3+.0499, 2), false},
 		{"turned", local(2, .3+.0502, 2), true},
-		{"stretched a little", local(2, .3, 2.19), false},
-		{"stretched", local(2, .3, 2.21), true},
-		{"shrunk", local(2, .3, 1.79), true},
+		{"stretched a little", local(2, .3, 2.09), false},
+		{"stretched", local(2, .3, 2.11), true},
+		{"shrunk", local(2, .3, 1.89), true},
 		{"idle", local(2, .3, 0), true},
 		{"cost known", known, true},
 		{"other schema", otherSchema, true},
@@ -186,11 +186,8 @@ func TestMadeModelSharesItsWakeUp(t *testing.T) {
 func TestModelsFieldErrors(t *testing.T) {
 	for name, c := range map[string]publish.ModelsConfig{
 		"Target":                {},
-		"Timeout":               {Timeout: -1},
 		"Staleness.MinInterval": {Staleness: publish.Staleness{MinInterval: -1}},
 		"Staleness.MaxAge":      {Staleness: publish.Staleness{MinInterval: time.Second, MaxAge: 1}},
-		"Staleness.Angle":       {Staleness: publish.Staleness{Angle: 2}},
-		"Staleness.Stretch":     {Staleness: publish.Staleness{Stretch: math.NaN()}},
 		"Backoff.Min":           {Backoff: publish.Backoff{Min: -1}},
 	} {
 		if name != "Target" {
@@ -211,7 +208,7 @@ func TestModelsFieldErrors(t *testing.T) {
 
 // TestStalenessOfMeans: a centred model is due when its mean moves, however little its samples vary.
 func TestStalenessOfMeans(t *testing.T) {
-	rule := publish.Staleness{MinInterval: time.Second, MaxAge: time.Minute, Stretch: .1}
+	rule := publish.Staleness{MinInterval: time.Second, MaxAge: time.Minute}
 	at := func(mean ...float64) *spaziov1.LocalModel {
 		l := local(1, .3, .01)
 		l.Model.Mean = mean
@@ -220,7 +217,7 @@ func TestStalenessOfMeans(t *testing.T) {
 	for _, tt := range []struct {
 		next []float64
 		due  bool
-	}{{[]float64{.5, .2}, false}, {[]float64{.59, .11}, false}, {[]float64{.5, .31}, true}, {[]float64{.39, .2}, true}, {nil, true}} {
+	}{{[]float64{.5, .2}, false}, {[]float64{.54, .16}, false}, {[]float64{.5, .26}, true}, {[]float64{.44, .2}, true}, {nil, true}} {
 		want := rule.MaxAge
 		if tt.due {
 			want = rule.MinInterval

@@ -266,9 +266,9 @@ func (s *slot) put(r *dated) (missed, due bool) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	former, _ := s.heartbeats.Next(s.report(), now)
+	former, _ := s.heartbeats.next(s.report(), now)
 	s.latest = r
-	_, at := s.heartbeats.Next(s.report(), now)
+	_, at := s.heartbeats.next(s.report(), now)
 	return former == full, !at.After(now)
 }
 
@@ -282,7 +282,7 @@ func (s *slot) reset() {
 func (s *slot) accept() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heartbeats.Accept()
+	s.heartbeats.accept()
 }
 
 // next returns the message that is due at now, with the age of its sample, and
@@ -292,14 +292,14 @@ func (s *slot) next(now time.Time) (m *spaziov1.Report, age, wait time.Duration)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.report()
-	kind, at := s.heartbeats.Next(r, now)
+	kind, at := s.heartbeats.next(r, now)
 	if wait = at.Sub(now); wait > 0 || kind == nothing {
 		return nil, 0, max(wait, 0)
 	}
-	s.heartbeats.Sent(kind, r, now, rand.Float64())
+	s.heartbeats.sent(kind, r, now, rand.Float64())
 	age = s.latest.age(now)
 	if kind == heartbeat {
-		return api.FromHeartbeat(api.Heartbeat{Sequence: r.Sequence, Unchanged: s.heartbeats.Base(), SampleAge: age}), age, 0
+		return api.FromHeartbeat(api.Heartbeat{Sequence: r.Sequence, Unchanged: s.heartbeats.sequence(), SampleAge: age}), age, 0
 	}
 	m = api.FromReport(*r)
 	m.SampleAgeNanos = age.Nanoseconds()

@@ -149,7 +149,7 @@ func (o *options) bindTelemetry(f *pflag.FlagSet) {
 		s.Flags(f)
 	}
 	f.StringVar(&o.usage, "usage", "off", "whether to read what each pod takes from its cgroup: off or on")
-	f.StringVar(&o.runtime, "runtime-endpoint", "", "unix socket for --pod-source cri or containerd (default where runtimes usually listen)")
+	f.StringVar(&o.runtime, "runtime-endpoint", "", "unix socket for --pod-source cri (default where runtimes usually listen)")
 	f.StringVar(&o.channels, "channels", telemetry.Channels{}.String(), "what is measured, comma-separated")
 	f.StringVar(&o.cpuMode, "cpu-mode", string(telemetry.CPUHalf), "what counts as CPU usage: half (of utilisation and contention), utilisation or contention")
 	f.StringVar(&o.contention, "cpu-contention", string(telemetry.ContentionRunnable), "what counts as contention for the CPU: runnable (tasks that wait) or pressure (PSI)")

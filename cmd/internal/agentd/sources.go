@@ -39,8 +39,7 @@ func (o options) source(logger *slog.Logger) (telemetry.PodSource, error) {
 
 // asked returns a source that asks the runtime or the API server.
 func (o options) asked(logger *slog.Logger) (telemetry.PodSource, error) {
-	switch o.podSource {
-	case "cri", "containerd": // containerd serves the CRI over its socket
+	if o.podSource == "cri" {
 		return podsource.NewCRI(podsource.Config{Endpoint: o.runtime, Logger: logger})
 	}
 	for _, s := range o.sources {
@@ -62,7 +61,7 @@ func (o options) asked(logger *slog.Logger) (telemetry.PodSource, error) {
 
 // sourceNames lists what --pod-source takes.
 func (o options) sourceNames() string {
-	names := []string{"cgroup", "cri", "containerd"}
+	names := []string{"cgroup", "cri"}
 	for _, s := range o.sources {
 		names = append(names, s.Name())
 	}

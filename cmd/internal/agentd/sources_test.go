@@ -23,7 +23,7 @@ func (named) New(string, *slog.Logger) (telemetry.PodSource, error) {
 // Sources that query a runtime or an API server, by a socket, a namespace or a node's name that may be
 // wrong, are checked against the cgroups.
 func TestSourcesAreChecked(t *testing.T) {
-	for source, want := range map[string]bool{"cri": true, "containerd": true, "named": true, "none": false} {
+	for source, want := range map[string]bool{"cri": true, "named": true, "none": false} {
 		o := options{podSource: source, sources: []Source{named{}}, node: node.Config{Name: "n"}}
 		got, err := o.pods(slog.New(slog.DiscardHandler))
 		if err != nil {

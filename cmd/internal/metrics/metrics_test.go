@@ -34,7 +34,6 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/build"
-	"github.com/spazio-scheduler/spazio/node/guests"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/slots"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -275,7 +274,7 @@ func ofAggregator(t *testing.T) *prometheus.Registry {
 func ofPower(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	registry, m := prometheus.NewPedanticRegistry(), machine{}
-	s, err := guests.New(guests.Config{Registerer: registry, Host: share.HostConfig{
+	s, err := node.NewSharing(node.SharingConfig{Registerer: registry, Host: share.HostConfig{
 		Dir: t.TempDir(), Source: meter{}, Guests: m,
 		CPU: func() (time.Duration, int, error) { return 0, 1, nil },
 	}})

@@ -1,4 +1,4 @@
-// Package powerd is the command spazio-host-energy: flags around package node/guests.
+// Package powerd is the command spazio-host-energy: flags around node.Sharing.
 package powerd
 
 import (
@@ -21,7 +21,6 @@ import (
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
-	"github.com/spazio-scheduler/spazio/node/guests"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -101,7 +100,7 @@ func (o *options) run(ctx context.Context, stderr io.Writer) (err error) {
 		machine, err := cpu.ReadNode()
 		return machine.Busy, machine.Cores, err
 	}
-	sharing, err := guests.New(config)
+	sharing, err := node.NewSharing(config)
 	if err != nil {
 		return refused(err)
 	}
@@ -120,13 +119,13 @@ func (o *options) run(ctx context.Context, stderr io.Writer) (err error) {
 }
 
 // parse makes a config of the flags.
-func (o *options) parse() (c guests.Config, err error) {
+func (o *options) parse() (c node.SharingConfig, err error) {
 	finder := share.FinderConfig{Mode: share.Mode(o.mode), ProcRoot: o.procRoot, CgroupRoot: o.cgroupRoot}
 	if c.Host.Guests, err = share.NewFinder(finder); err != nil {
 		return c, fmt.Errorf("--guests: %w", err)
 	}
 	c.Host.Divider.Idle = share.Idle(o.idle)
-	if _, err = share.NewDivider(c.Host.Divider); err != nil {
+	if err = c.Host.Divider.Validate(); err != nil {
 		return c, fmt.Errorf("--idle: %w", err)
 	}
 	if o.energy.Config.Source == source.NameRedfish {

@@ -17,7 +17,7 @@ func TestKubeNeedsACluster(t *testing.T) {
 	}{
 		"outside a cluster":      {nil, "KUBERNETES_SERVICE_HOST"},
 		"kubeconfig is missing":  {[]string{"--kubeconfig", "/nonexistent/kubeconfig"}, "/nonexistent/kubeconfig"},
-		"no such source, listed": {[]string{"--pod-source", "x"}, "cgroup, cri, containerd, kube, none"},
+		"no such source, listed": {[]string{"--pod-source", "x"}, "cgroup, cri, kube, none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, err bytes.Buffer

@@ -1,4 +1,4 @@
-package guests_test
+package node_test
 
 import (
 	"context"
@@ -25,29 +25,8 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/energy/source"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/node/guests"
+	"github.com/spazio-scheduler/spazio/node"
 )
-
-// energyMetrics returns the values of counters and gauges as NAME{LABEL=VALUE,...}, without the prefix
-// spazio_energy_ of their names.
-func energyMetrics(t testing.TB, g prometheus.Gatherer) map[string]float64 {
-	t.Helper()
-	families, err := g.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			var labels []string
-			for _, l := range m.GetLabel() {
-				labels = append(labels, l.GetName()+"="+l.GetValue())
-			}
-			all[strings.TrimPrefix(f.GetName(), "spazio_energy_")+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-	}
-	return all
-}
 
 // host is a machine of two cores that takes 50 W, with a guest that keeps one core busy.
 type host struct {
@@ -82,14 +61,14 @@ func (h *host) GuestsTo(dst []share.Guest) ([]share.Guest, error) {
 
 func (h *host) Refused() map[string]uint64 { return map[string]uint64{"name": 3} }
 
-func (h *host) config(dir string) guests.Config {
-	return guests.Config{Host: share.HostConfig{
+func (h *host) config(dir string) node.SharingConfig {
+	return node.SharingConfig{Host: share.HostConfig{
 		Dir: dir, Source: h, Guests: h, CPU: func() (time.Duration, int, error) { return time.Since(h.begun), 2, nil },
 	}}
 }
 
 // run runs a Sharing for a duration of the bubble's clock.
-func run(t *testing.T, s *guests.Sharing, d time.Duration) {
+func run(t *testing.T, s *node.Sharing, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -105,7 +84,7 @@ func TestRoundTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost()
 		h.slow[3], h.slow[5] = 300*time.Millisecond, 2500*time.Millisecond
-		s, err := guests.New(h.config(dir))
+		s, err := node.NewSharing(h.config(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,15 +99,15 @@ func TestRoundTimes(t *testing.T) {
 	})
 }
 
-// TestReady: a Sharing is ready while it publishes energy.
-func TestReady(t *testing.T) {
+// TestSharingReady: a Sharing is ready while it publishes energy.
+func TestSharingReady(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost()
 		var log strings.Builder
 		c := h.config(dir)
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		s, err := guests.New(c)
+		s, err := node.NewSharing(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +148,7 @@ func TestReady(t *testing.T) {
 func TestReadyWhenTheClockIsSet(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := guests.New(newHost().config(dir))
+		s, err := node.NewSharing(newHost().config(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +175,7 @@ func TestReadyExplainsWhyNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost()
 		h.fail.Store(&source.ErrNotPermitted)
-		s, err := guests.New(h.config(dir))
+		s, err := node.NewSharing(h.config(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,15 +186,15 @@ func TestReadyExplainsWhyNot(t *testing.T) {
 	})
 }
 
-// TestShown checks a guest's energy as JSON and as metrics, and that the parts add up to the total.
-func TestShown(t *testing.T) {
+// TestSharingShown checks a guest's energy as JSON and as metrics, and that the parts add up to the total.
+func TestSharingShown(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost()
 		registry := prometheus.NewPedanticRegistry()
 		c := h.config(dir)
 		c.Registerer = registry
-		s, err := guests.New(c)
+		s, err := node.NewSharing(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,9 +226,9 @@ func TestShown(t *testing.T) {
 		}
 		all := energyMetrics(t, registry)
 		sum := all["guest_joules_total{guest=vm}"] + all["unattributed_joules_total{part=idle}"] + all["unattributed_joules_total{part=system}"] + all["unattributed_joules_total{part=ended}"]
-		node := all["node_joules_total{part=false,source=host,zone=package-0}"]
-		if math.Abs(node-1000) > .01 || math.Abs(sum-node) > 1e-9*node {
-			t.Errorf("%g J divided into %g: %v", node, sum, all)
+		joules := all["node_joules_total{part=false,source=host,zone=package-0}"]
+		if math.Abs(joules-1000) > .01 || math.Abs(sum-joules) > 1e-9*joules {
+			t.Errorf("%g J divided into %g: %v", joules, sum, all)
 		}
 		if all["quality{quality=measured,source=host}"] != 1 || all["guest_refused_total{cause=name}"] != 3 {
 			t.Error(all)
@@ -261,20 +240,20 @@ func TestShown(t *testing.T) {
 	})
 }
 
-func TestRefuses(t *testing.T) {
+func TestSharingRefuses(t *testing.T) {
 	h := newHost()
 	c := h.config(t.TempDir())
 	var name *field.Error
 	c.Host.Source = nil
-	if _, err := guests.New(c); !errors.As(err, &name) || name.Field != "Source" {
+	if _, err := node.NewSharing(c); !errors.As(err, &name) || name.Field != "Source" {
 		t.Error(err)
 	}
 	c = h.config(c.Host.Dir)
-	s, err := guests.New(c)
+	s, err := node.NewSharing(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := guests.New(c); !errors.Is(err, share.ErrLocked) {
+	if _, err := node.NewSharing(c); !errors.Is(err, share.ErrLocked) {
 		t.Error(err)
 	}
 	if err := s.Close(); err != nil {
@@ -282,11 +261,11 @@ func TestRefuses(t *testing.T) {
 	}
 	var registered atomic.Int64
 	c.Registerer = refusing{&registered}
-	if _, err := guests.New(c); err == nil || registered.Load() != 1 {
+	if _, err := node.NewSharing(c); err == nil || registered.Load() != 1 {
 		t.Error("registered twice:", err)
 	}
 	c.Registerer = nil
-	if s, err = guests.New(c); err != nil { // the failed New released the trees
+	if s, err = node.NewSharing(c); err != nil { // the failed New released the trees
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

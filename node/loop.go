@@ -1,4 +1,4 @@
-package loop
+package node
 
 import (
 	"cmp"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
-	"github.com/spazio-scheduler/spazio/node/internal/power"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -26,10 +25,10 @@ type sampler interface {
 	SampleTo(dst []float64, at time.Time) ([]float64, error)
 }
 
-// Config of a Loop. Pipeline, Sampler, Pods and Period are required; the zero
+// loopConfig of a loop. Pipeline, Sampler, Pods and Period are required; the zero
 // value of every other field is its default. Nothing is checked here.
-type Config struct {
-	// Pipeline is owned by the Loop from New on.
+type loopConfig struct {
+	// Pipeline is owned by the loop from newLoop on.
 	Pipeline *agent.Pipeline
 	Sampler  sampler
 	Pods     telemetry.PodSource
@@ -48,16 +47,16 @@ type Config struct {
 	Wall func() time.Time
 	// OnReport gets each report with the time of its newest sample by time.Now,
 	// whatever Now and Wall say; OnLocal gets the local model once a block of
-	// samples. They are called one at a time, while Run runs, and must not block.
+	// samples. They are called one at a time, while run runs, and must not block.
 	OnReport func(r agent.Report, sampled time.Time)
 	OnLocal  func(agent.Local)
 	// Usage, if set, reads what pods take, behind each sample. OnUsage gets the
 	// readings, none too, which are its own until it returns; it must not block.
-	Usage   usageMeter
+	Usage   UsageMeter
 	OnUsage func(at time.Time, readings []agent.PodReading)
 	// Power, if set, measures what the machine and its pods take, behind every tenth
 	// sample.
-	Power *power.Meter
+	Power *powerMeter
 	// Watch is the span over which the rate of samples is judged; 0 means
 	// defaultWatch.
 	Watch time.Duration
@@ -71,11 +70,11 @@ type Config struct {
 // defaultWatch is a hundred samples at 10 Hz.
 const defaultWatch = 10 * time.Second
 
-// unhealthyPeriods is how many periods without a good sample make a Loop
+// unhealthyPeriods is how many periods without a good sample make a loop
 // unhealthy: one block of the model.
 const unhealthyPeriods = 10
 
-func (c Config) withDefaults() Config {
+func (c loopConfig) withDefaults() loopConfig {
 	c.Watch = cmp.Or(c.Watch, defaultWatch)
 	if c.Now == nil {
 		c.Now = newSteadyClock()
@@ -87,17 +86,30 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Loop runs a pipeline. Run is called once; the other methods are safe from any
-// goroutine and, Why excepted, wait for nothing.
-type Loop struct {
-	config  Config
+// loop runs a pipeline of package agent on a machine: it samples at a steady pace, hands
+// samples, pods and the fleet's model to the pipeline and passes its reports on. run is
+// called once; the other methods are safe from any goroutine and, Why excepted, wait for
+// nothing.
+//
+// The goroutine of run owns the pipeline. It waits for a tick or for input: pod events, the
+// aggregator's model, the schedulers' notices, questions for the reasons of a report. Of
+// input the newest of each kind is kept until the loop gets to it, so that a slow sample
+// delays no scheduler and a dead scheduler no sample.
+//
+// The pipeline lives by a steady clock: the wall clock at the start, advanced by
+// the monotonic one. Steps of the wall clock change no interval; reports carry
+// its time all the same, since other machines read it. The monotonic clock and
+// the kernel's counters stand still in a suspend alike, yet the one sample
+// across it is dropped, as it is whenever the wall clock gets a second ahead.
+type loop struct {
+	config  loopConfig
 	input   input
-	stopped chan struct{} // closed when Run has ended
+	stopped chan struct{} // closed when run has ended
 	last    atomic.Pointer[agent.Report]
 	// sampled is when the last good sample was taken, or the start, by time.Now.
 	sampled atomic.Pointer[time.Time]
 
-	// The rest is Run's.
+	// The rest is run's.
 	recorder *recording.Recorder
 	values   []float64
 	pods     []agent.Pod
@@ -113,17 +125,17 @@ type Loop struct {
 	ticks    int // since power was measured
 }
 
-// New returns a Loop that has yet to run.
-func New(c Config) *Loop {
+// newLoop returns a loop that has yet to run.
+func newLoop(c loopConfig) *loop {
 	c = c.withDefaults()
-	return &Loop{
+	return &loop{
 		config: c, input: input{came: make(chan struct{}, 1)}, stopped: make(chan struct{}),
-		watch: watch{dog: NewWatchdog(c.Period, c.Watch)},
+		watch: watch{dog: newWatchdog(c.Period, c.Watch)},
 	}
 }
 
-// Last returns the newest report; ok is false before the first.
-func (l *Loop) Last() (r agent.Report, ok bool) {
+// lastReport returns the newest report; ok is false before the first.
+func (l *loop) lastReport() (r agent.Report, ok bool) {
 	last := l.last.Load()
 	if last == nil {
 		return agent.Report{}, false
@@ -131,21 +143,8 @@ func (l *Loop) Last() (r agent.Report, ok bool) {
 	return *last, true
 }
 
-// Bound takes the notice that a scheduler has bound the pod to this node: its containers are
-// about to start, and the time they take is measured. A pod that runs already is
-// no news.
-func (l *Loop) Bound(b agent.Bind) { l.input.bound(b) }
-
-// SetPlaceholders passes on which pods a scheduler names as holding room on the node and run
-// nothing: all there are. They are not counted.
-func (l *Loop) SetPlaceholders(pods []reserve.PodKey) { l.input.setPlaceholders(pods) }
-
-// SetFleet passes on what the aggregator returned. A fleet that does not fit the
-// pipeline is logged and left aside.
-func (l *Loop) SetFleet(f agent.Fleet) { l.input.setFleet(f) }
-
-// Health returns an error if no good sample came for ten periods.
-func (l *Loop) Health() error {
+// health returns an error if no good sample came for ten periods.
+func (l *loop) health() error {
 	last := l.sampled.Load()
 	if last == nil {
 		return errors.New("not running")
@@ -156,14 +155,11 @@ func (l *Loop) Health() error {
 	return nil
 }
 
-// ErrNoReport is what Why returns before the first report.
-var ErrNoReport = errors.New("no report yet")
-
 var errStopped = errors.New("the agent has stopped")
 
-// Why explains the last report. It waits for the pipeline, at most until ctx
+// why explains the last report. It waits for the pipeline, at most until ctx
 // ends; before the first report the error is ErrNoReport.
-func (l *Loop) Why(ctx context.Context) (agent.Why, error) {
+func (l *loop) why(ctx context.Context) (agent.Why, error) {
 	a, err := l.input.ask(ctx, l.stopped)
 	if err == nil && !a.ok {
 		err = ErrNoReport
@@ -171,23 +167,23 @@ func (l *Loop) Why(ctx context.Context) (agent.Why, error) {
 	return a.why, err
 }
 
-// Run samples until ctx ends, which is no error, or the pod source fails, and
+// run samples until ctx ends, which is no error, or the pod source fails, and
 // records the pipeline with r unless that is nil. When it returns, all it
 // started has ended.
-func (l *Loop) Run(ctx context.Context, r *recording.Recorder) error {
+func (l *loop) run(ctx context.Context, r *recording.Recorder) error {
 	defer close(l.stopped)
 	l.recorder = r
-	ticker, err := NewTicker(l.config.Period)
+	ticker, err := newTicker(l.config.Period)
 	if err != nil {
 		return err
 	}
 	ticks, ticking := make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		defer close(ticking)
-		ticker.Run(func() { signal(ticks) })
+		ticker.run(func() { signal(ticks) })
 	}()
 	defer func() {
-		ticker.Stop()
+		ticker.stop()
 		<-ticking
 	}()
 	source, cancel := context.WithCancel(ctx)
@@ -233,7 +229,7 @@ func signal(c chan<- struct{}) {
 }
 
 // dispatch hands what has come in to the pipeline.
-func (l *Loop) dispatch() {
+func (l *loop) dispatch() {
 	m, ok := l.input.drain()
 	if !ok {
 		return
@@ -263,9 +259,9 @@ func (l *Loop) dispatch() {
 }
 
 // alive reports whether a pod is no placeholder: one that is starts and stops without a load.
-func (l *Loop) alive(uid string) bool { return !l.config.Pipeline.Placeholder(reserve.KeyOf(uid)) }
+func (l *loop) alive(uid string) bool { return !l.config.Pipeline.Placeholder(reserve.KeyOf(uid)) }
 
-func (l *Loop) setPlaceholders(at time.Time, pods []reserve.PodKey) {
+func (l *loop) setPlaceholders(at time.Time, pods []reserve.PodKey) {
 	l.recorder.Placeholders(at, pods)
 	report, due, err := l.config.Pipeline.Placeholders(at, pods)
 	if err != nil {
@@ -277,19 +273,19 @@ func (l *Loop) setPlaceholders(at time.Time, pods []reserve.PodKey) {
 	}
 }
 
-func (l *Loop) setFleet(at time.Time, f agent.Fleet) {
+func (l *loop) setFleet(at time.Time, f agent.Fleet) {
 	l.recorder.Fleet(at, f)
 	if err := l.config.Pipeline.SetFleet(at, f); err != nil {
 		l.config.Logger.Warn("fleet model refused", "error", err)
 	}
 }
 
-func (l *Loop) setPods(at time.Time, pods []telemetry.Pod) {
+func (l *loop) setPods(at time.Time, pods []telemetry.Pod) {
 	if l.config.Usage != nil {
 		l.config.Usage.Observe(at, pods)
 	}
 	if l.config.Power != nil {
-		l.config.Power.Observe(at, pods)
+		l.config.Power.observe(at, pods)
 	}
 	l.pods = l.pods[:0]
 	for _, pod := range pods {
@@ -318,7 +314,7 @@ func stateOf(s telemetry.PodState) agent.PodState {
 
 // publish passes a report on. The pipeline's clock is its own; others see the
 // wall clock's time of the same sample.
-func (l *Loop) publish(r agent.Report) {
+func (l *loop) publish(r agent.Report) {
 	l.recorder.Report(r)
 	r.SampledAt = l.good
 	l.last.Store(&r)
@@ -329,7 +325,7 @@ func (l *Loop) publish(r agent.Report) {
 }
 
 // offer passes the local model on, once for each block.
-func (l *Loop) offer() {
+func (l *loop) offer() {
 	if l.config.OnLocal == nil {
 		return
 	}
@@ -405,6 +401,8 @@ func (b *input) podEvent(e telemetry.PodEvent) {
 	})
 }
 
+// bound takes the notice that a scheduler has bound the pod to this node: its containers are
+// about to start, and the time they take is measured. A pod that runs already is no news.
 func (b *input) bound(bind agent.Bind) {
 	b.put(func(m *pending) {
 		if len(m.bound) == maxBound {
@@ -415,10 +413,14 @@ func (b *input) bound(bind agent.Bind) {
 	})
 }
 
+// setPlaceholders passes on which pods a scheduler names as holding room on the node and run
+// nothing: all there are. They are not counted.
 func (b *input) setPlaceholders(pods []reserve.PodKey) {
 	b.put(func(m *pending) { m.placeholders = &pods })
 }
 
+// setFleet passes on what the aggregator returned. A fleet that does not fit the pipeline is
+// logged and left aside.
 func (b *input) setFleet(f agent.Fleet) {
 	b.put(func(m *pending) { m.fleet = &f })
 }

@@ -1,4 +1,4 @@
-package loop_test
+package node_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/node/internal/loop"
+	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -43,11 +43,11 @@ func (c *clocks) step(d time.Duration) {
 // reports, and a possible suspend costs one sample.
 func TestClockSteps(t *testing.T) {
 	c := &clocks{now: time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)}
-	r := &running{
+	r := &loopRun{
 		t: t, sampler: &fakeSampler{}, pods: newFakePods(), metrics: prometheus.NewRegistry(),
 		reports: make(chan agent.Report, 10000),
 	}
-	metrics, err := loop.NewMetrics(r.metrics, r.pods)
+	metrics, err := node.NewLoopMetrics(r.metrics, r.pods)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +59,8 @@ func TestClockSteps(t *testing.T) {
 		}
 		last = at
 	}
-	r.run(loop.Config{
-		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods, Period: time.Millisecond, Metrics: metrics,
+	r.run(node.LoopConfig{
+		Pipeline: newLoopPipeline(t), Sampler: r.sampler, Pods: r.pods, Period: time.Millisecond, Metrics: metrics,
 		Now: c.steady, Wall: c.wall, OnReport: func(report agent.Report, _ time.Time) { r.reports <- report },
 	})
 	const jump = 24 * time.Hour
@@ -97,8 +97,8 @@ func TestClockSteps(t *testing.T) {
 // without a monotonic reading, so that it can be stored.
 func TestReportsHaveTheWallTime(t *testing.T) {
 	reports := make(chan agent.Report, 10000)
-	d := loop.New(loop.Config{
-		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: telemetry.StaticPods(nil), Period: time.Millisecond,
+	d := node.NewLoop(node.LoopConfig{
+		Pipeline: newLoopPipeline(t), Sampler: &fakeSampler{}, Pods: telemetry.StaticPods(nil), Period: time.Millisecond,
 		OnReport: func(r agent.Report, _ time.Time) { reports <- r },
 	})
 	before := time.Now().Round(0)

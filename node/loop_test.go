@@ -1,4 +1,4 @@
-package loop_test
+package node_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
-	"github.com/spazio-scheduler/spazio/node/internal/loop"
+	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/svd"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -27,7 +27,7 @@ const period = 100 * time.Millisecond
 
 const schema = "v2;cpu=half-runnable;memory=available"
 
-func newPipeline(t *testing.T) *agent.Pipeline {
+func newLoopPipeline(t *testing.T) *agent.Pipeline {
 	t.Helper()
 	p, err := agent.New(agent.Config{
 		Node: "node", Incarnation: 1, Schema: schema, Cores: 4,
@@ -112,9 +112,9 @@ func fastClock() func() time.Time {
 	}
 }
 
-// running is a loop that runs until the test ends.
-type running struct {
-	*loop.Loop
+// loopRun is a loop that runs until the test ends.
+type loopRun struct {
+	*node.Loop
 	t       testing.TB
 	sampler *fakeSampler
 	pods    *fakePods
@@ -123,18 +123,18 @@ type running struct {
 	metrics *prometheus.Registry
 }
 
-func start(t *testing.T) *running {
+func startLoop(t *testing.T) *loopRun {
 	t.Helper()
-	r := &running{
+	r := &loopRun{
 		t: t, sampler: &fakeSampler{}, pods: newFakePods(), metrics: prometheus.NewRegistry(),
 		reports: make(chan agent.Report, 10000), locals: make(chan agent.Local, 10000),
 	}
-	metrics, err := loop.NewMetrics(r.metrics, r.pods)
+	metrics, err := node.NewLoopMetrics(r.metrics, r.pods)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.run(loop.Config{
-		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods,
+	r.run(node.LoopConfig{
+		Pipeline: newLoopPipeline(t), Sampler: r.sampler, Pods: r.pods,
 		Period: 2 * time.Millisecond, Now: fastClock(), Metrics: metrics,
 		OnReport: func(report agent.Report, _ time.Time) { r.reports <- report },
 		OnLocal:  func(l agent.Local) { r.locals <- l },
@@ -143,10 +143,10 @@ func start(t *testing.T) *running {
 }
 
 // run runs a loop with the config until the test ends.
-func (r *running) run(c loop.Config) {
+func (r *loopRun) run(c node.LoopConfig) {
 	r.t.Helper()
 	t := r.t
-	r.Loop = loop.New(c)
+	r.Loop = node.NewLoop(c)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx, nil) }()
@@ -160,7 +160,7 @@ func (r *running) run(c loop.Config) {
 }
 
 // until returns the next report that satisfies the condition.
-func (r *running) until(what string, fits func(agent.Report) bool) agent.Report {
+func (r *loopRun) until(what string, fits func(agent.Report) bool) agent.Report {
 	r.t.Helper()
 	deadline := time.After(5 * time.Minute)
 	for {
@@ -176,7 +176,7 @@ func (r *running) until(what string, fits func(agent.Report) bool) agent.Report 
 }
 
 func TestLoopReports(t *testing.T) {
-	r := start(t)
+	r := startLoop(t)
 	first := r.until("the first", func(agent.Report) bool { return true })
 	if !first.Flags.WarmingUp || first.Node != "node" || first.Schema != schema {
 		t.Errorf("first report %+v", first)
@@ -203,11 +203,11 @@ func TestReportsCarryTheirSampleTime(t *testing.T) {
 		agent.Report
 		sampled time.Time
 	}
-	r := &running{t: t, pods: newFakePods()}
+	r := &loopRun{t: t, pods: newFakePods()}
 	reports := make(chan dated, 100)
 	before := time.Now()
-	r.run(loop.Config{
-		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods,
+	r.run(node.LoopConfig{
+		Pipeline: newLoopPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods,
 		Period: time.Hour, Now: fastClock(), // the loop takes a single sample
 		OnReport: func(report agent.Report, sampled time.Time) { reports <- dated{report, sampled} },
 	})
@@ -229,7 +229,7 @@ func TestReportsCarryTheirSampleTime(t *testing.T) {
 }
 
 func TestLoopCountsPods(t *testing.T) {
-	r := start(t)
+	r := startLoop(t)
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods("0a1b2c3d-1111-2222", "fa1b2c3d-1111-2222")}
 	got := r.until("two pods", func(report agent.Report) bool { return len(report.Pods) == 2 })
 	want := []reserve.PodKey{reserve.KeyOf("0a1b2c3d-1111-2222"), reserve.KeyOf("fa1b2c3d-1111-2222")}
@@ -242,7 +242,7 @@ func TestLoopCountsPods(t *testing.T) {
 }
 
 func TestLoopReportsChurn(t *testing.T) {
-	r := start(t)
+	r := startLoop(t)
 	churning := func(report agent.Report) bool { return report.Flags.Churn }
 	quiet := func(report agent.Report) bool { return !report.Flags.Churn }
 	r.pods.events <- telemetry.PodEvent{Churn: true}
@@ -268,7 +268,7 @@ func TestLoopReportsChurn(t *testing.T) {
 // TestLoopHoldsPodsInInit: a pod counts from its first container to its end, and the notice's init
 // containers reach the pipeline.
 func TestLoopHoldsPodsInInit(t *testing.T) {
-	r := start(t)
+	r := startLoop(t)
 	const uid, otherUID = "0a1b2c3d-1111-2222", "fa1b2c3d-1111-2222"
 	// A pod that the first event shows running is assumed to have run for long. The source merges
 	// events that arrive together, so the test waits for the first.
@@ -301,8 +301,8 @@ func TestLoopHoldsPodsInInit(t *testing.T) {
 
 // TestLoopResizes adds cores: a pod then takes a smaller share of them.
 func TestLoopResizes(t *testing.T) {
-	r := &running{t: t, sampler: &fakeSampler{}, pods: newFakePods(), reports: make(chan agent.Report, 10000)}
-	pipeline := newPipeline(t)
+	r := &loopRun{t: t, sampler: &fakeSampler{}, pods: newFakePods(), reports: make(chan agent.Report, 10000)}
+	pipeline := newLoopPipeline(t)
 	sizes := atomic.Pointer[[]float64]{}
 	set := func(factor float64) {
 		var s []float64
@@ -312,7 +312,7 @@ func TestLoopResizes(t *testing.T) {
 		sizes.Store(&s)
 	}
 	set(1)
-	r.run(loop.Config{
+	r.run(node.LoopConfig{
 		Pipeline: pipeline, Sampler: r.sampler, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
 		SizesTo:  func(dst []float64) []float64 { return append(dst[:0], *sizes.Load()...) },
 		OnReport: func(report agent.Report, _ time.Time) { r.reports <- report },
@@ -323,7 +323,7 @@ func TestLoopResizes(t *testing.T) {
 }
 
 func TestLoopUsesFleetModel(t *testing.T) {
-	r := start(t)
+	r := startLoop(t)
 	before := r.until("the prior's cost", func(report agent.Report) bool { return report.Channels[0].Cost > 0 })
 	r.SetFleet(agent.Fleet{Schema: "another", Nodes: 3})
 	r.SetFleet(agent.Fleet{
@@ -336,7 +336,7 @@ func TestLoopUsesFleetModel(t *testing.T) {
 }
 
 func TestLoopDropsSamples(t *testing.T) {
-	r := start(t)
+	r := startLoop(t)
 	r.until("the first", func(agent.Report) bool { return true })
 	r.sampler.fail(&telemetry.ChannelError{Channel: "cpu", Err: telemetry.ErrBackwards})
 	waitFor(t, "dropped samples", func() bool {
@@ -351,7 +351,7 @@ func TestLoopDropsSamples(t *testing.T) {
 }
 
 func TestLoopExplainsItself(t *testing.T) {
-	r := start(t)
+	r := startLoop(t)
 	r.until("the first", func(agent.Report) bool { return true })
 	why, err := r.Why(t.Context())
 	if last, _ := r.Last(); err != nil || why.Node != "node" || why.Sequence == 0 || why.Sequence > last.Sequence {
@@ -366,33 +366,33 @@ func TestLoopExplainsItself(t *testing.T) {
 
 func TestWhyBeforeAndAfter(t *testing.T) {
 	sampler, pods := &fakeSampler{err: telemetry.ErrPriming}, newFakePods()
-	d := loop.New(loop.Config{Pipeline: newPipeline(t), Sampler: sampler, Pods: pods, Period: period})
+	d := node.NewLoop(node.LoopConfig{Pipeline: newLoopPipeline(t), Sampler: sampler, Pods: pods, Period: period})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx, nil) }()
-	if _, err := d.Why(t.Context()); !errors.Is(err, loop.ErrNoReport) {
+	if _, err := d.Why(t.Context()); !errors.Is(err, node.ErrNoReport) {
 		t.Errorf("before the first report: %v", err)
 	}
 	cancel()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Why(t.Context()); err == nil || errors.Is(err, loop.ErrNoReport) {
+	if _, err := d.Why(t.Context()); err == nil || errors.Is(err, node.ErrNoReport) {
 		t.Errorf("after the end: %v", err)
 	}
 }
 
 // TestLoopReportsSlowSampling makes a sample take longer than the period allows, then lets it recover.
 func TestLoopReportsSlowSampling(t *testing.T) {
-	r := &running{t: t, sampler: &fakeSampler{}, pods: newFakePods(), metrics: prometheus.NewRegistry()}
-	metrics, err := loop.NewMetrics(r.metrics, r.pods)
+	r := &loopRun{t: t, sampler: &fakeSampler{}, pods: newFakePods(), metrics: prometheus.NewRegistry()}
+	metrics, err := node.NewLoopMetrics(r.metrics, r.pods)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.sampler.slow(50 * time.Millisecond)
 	var lines transporttest.Output
-	r.run(loop.Config{
-		Pipeline: newPipeline(t), Sampler: r.sampler, Pods: r.pods, Metrics: metrics,
+	r.run(node.LoopConfig{
+		Pipeline: newLoopPipeline(t), Sampler: r.sampler, Pods: r.pods, Metrics: metrics,
 		Period: 20 * time.Millisecond, Watch: 200 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(&lines, nil)),
 	})
@@ -412,17 +412,8 @@ func TestLoopReportsSlowSampling(t *testing.T) {
 	}
 }
 
-func waitFor(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(5 * time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("timed out waiting for %s", what)
-		}
-	}
-}
-
 // counter returns a counter's or a gauge's value by its label values, in the order of the label names.
-func (r *running) counter(name string, labels ...string) float64 {
+func (r *loopRun) counter(name string, labels ...string) float64 {
 	r.t.Helper()
 	families, err := r.metrics.Gather()
 	if err != nil {
@@ -451,7 +442,7 @@ func TestLoopFailsWithItsPodSource(t *testing.T) {
 		pods := newFakePods()
 		pods.err = err
 		close(pods.events)
-		d := loop.New(loop.Config{Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: pods, Period: period})
+		d := node.NewLoop(node.LoopConfig{Pipeline: newLoopPipeline(t), Sampler: &fakeSampler{}, Pods: pods, Period: period})
 		if got := d.Run(context.Background(), nil); got == nil || err != nil && !errors.Is(got, err) {
 			t.Errorf("Run = %v, want %v", got, err)
 		}
@@ -461,7 +452,7 @@ func TestLoopFailsWithItsPodSource(t *testing.T) {
 // TestLoopLeavesPlaceholdersOut: placeholder pods cause no churn and are not counted, and one that was
 // counted before it was named is removed.
 func TestLoopLeavesPlaceholdersOut(t *testing.T) {
-	r := start(t)
+	r := startLoop(t)
 	const uid, other, placeholder, late = "0a1b2c3d-1111-2222", "1a1b2c3d-1111-2222", "2a1b2c3d-1111-2222", "3a1b2c3d-1111-2222"
 	key := func(uid string) reserve.PodKey { return reserve.KeyOf(uid) }
 	// Pods in the first event are assumed to have run for long: they cause no churn.

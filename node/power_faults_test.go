@@ -1,4 +1,4 @@
-package power_test
+package node_test
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
-	"github.com/spazio-scheduler/spazio/node/internal/power"
+	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -45,7 +45,7 @@ func (f *faulty) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, e
 }
 
 // everyLoad shows the meter the machine's power at every load.
-func (m *machine) everyLoad(p *power.Meter) {
+func (m *machine) everyLoad(p *node.PowerMeter) {
 	for i := range 50 {
 		m.system = float64(i%5) * .999
 		m.seconds(p, 5)
@@ -74,7 +74,7 @@ func TestZonesLostTogether(t *testing.T) {
 // before and after it are used.
 func TestInvalidReadings(t *testing.T) {
 	f := &faulty{machine: newMachine()}
-	p := power.New(power.Config{Source: f, CPU: f})
+	p := node.NewPowerMeter(node.EnergyConfig{Source: f, CPU: f}, nil)
 	f.everyLoad(p)
 	f.twice = true
 	if last, reported, _ := f.seconds(p, 3); reported {
@@ -93,7 +93,7 @@ func TestInvalidReadings(t *testing.T) {
 // TestNoTimeBetweenReadings: two readings at the same moment yield neither power nor usage of pods.
 func TestNoTimeBetweenReadings(t *testing.T) {
 	m := newMachine()
-	p := power.New(power.Config{Source: m, CPU: m, Pods: time.Nanosecond})
+	p := node.NewPowerMeter(node.EnergyConfig{Source: m, CPU: m, Pods: time.Nanosecond}, nil)
 	m.everyLoad(p)
 	m.pods[podA] = &pod{cores: 1}
 	m.seconds(p, 10)
@@ -133,7 +133,7 @@ func TestUnreadableCPUTimes(t *testing.T) {
 // TestSlowSource: the last power of a source is valid for three of its periods, and no longer.
 func TestSlowSource(t *testing.T) {
 	f := &faulty{machine: newMachine(), period: 10 * time.Second}
-	p := power.New(power.Config{Source: f, CPU: f})
+	p := node.NewPowerMeter(node.EnergyConfig{Source: f, CPU: f}, nil)
 	f.everyLoad(p)
 	f.seconds(p, 1)
 	f.err = errors.New("no answer")
@@ -150,7 +150,7 @@ func TestSlowSource(t *testing.T) {
 func TestUncertaintyOfAPower(t *testing.T) {
 	m := newMachine()
 	m.step = 2500 * time.Millisecond
-	p := power.New(power.Config{Source: m, CPU: m, Meter: energy.MeterConfig{Jitter: 100 * time.Millisecond}})
+	p := node.NewPowerMeter(node.EnergyConfig{Source: m, CPU: m, Meter: energy.MeterConfig{Jitter: 100 * time.Millisecond}}, nil)
 	m.everyLoad(p)
 	m.system = 2
 	last, _, _ := m.seconds(p, 1)
@@ -177,7 +177,7 @@ func TestNameplate(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMachine()
 			m.quality, m.system = test.quality, 1
-			p := power.New(power.Config{Source: m, CPU: m, Nameplate: test.nameplate, Meter: test.meter})
+			p := node.NewPowerMeter(node.EnergyConfig{Source: m, CPU: m, Nameplate: test.nameplate, Meter: test.meter}, nil)
 			last, reported, _ := m.seconds(p, 2)
 			if reported != test.reported || reported && (last.Idle != 40 || last.Max != 120 || !near(last.Marginal, 20, 1e-9) || !near(last.Watts, 60, 1e-3)) {
 				t.Errorf("reported %v %+v", reported, last)
@@ -216,7 +216,7 @@ func TestIdleUnknown(t *testing.T) {
 // unchanged.
 func TestNoEnergyInAWindow(t *testing.T) {
 	f := &faulty{machine: newMachine()}
-	p := power.New(power.Config{Source: f, CPU: f})
+	p := node.NewPowerMeter(node.EnergyConfig{Source: f, CPU: f}, nil)
 	f.everyLoad(p)
 	f.pods[podA] = &pod{cores: 1}
 	f.still = true
@@ -237,7 +237,7 @@ func TestNoEnergyInAWindow(t *testing.T) {
 func TestWindowOfTwoSources(t *testing.T) {
 	m := newMachine()
 	var log bytes.Buffer
-	p := power.New(power.Config{Source: m, CPU: m, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p := node.NewPowerMeter(node.EnergyConfig{Source: m, CPU: m}, slog.New(slog.NewTextHandler(&log, nil)))
 	m.everyLoad(p)
 	m.pods[podA] = &pod{cores: 1}
 	if _, _, took := m.seconds(p, 10); len(took) != 1 {
@@ -267,7 +267,7 @@ func TestPodsAreSortedByKey(t *testing.T) {
 	if found := p.Measure(m.at); found.HasPods || sum(series(t, p), "pod_joules_total") != 0 {
 		t.Errorf("first pass: got %+v", found)
 	}
-	var found power.Measurement
+	var found node.Measurement
 	for !found.HasPods {
 		m.advance(time.Second)
 		found = p.Measure(m.at)
@@ -444,7 +444,7 @@ func TestNewerOfTwoRunningPods(t *testing.T) {
 // TestMetricsAreDescribed, so that a registry detects duplicate names before it gathers.
 func TestMetricsAreDescribed(t *testing.T) {
 	described := make(chan *prometheus.Desc, 100)
-	power.New(power.Config{}).Describe(described)
+	node.NewPowerMeter(node.EnergyConfig{}, nil).Describe(described)
 	close(described)
 	names := map[string]bool{}
 	for d := range described {
@@ -460,7 +460,7 @@ func TestMetricsAreDescribed(t *testing.T) {
 func TestRefusalsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	g := &gauge{machine: newMachine(), watts: 1430}
-	p := power.New(power.Config{Source: g, CPU: g, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p := node.NewPowerMeter(node.EnergyConfig{Source: g, CPU: g}, slog.New(slog.NewTextHandler(&log, nil)))
 	g.everyLoad(p)
 	if last, reported, _ := g.seconds(p, 3); !reported || last.Watts != 1430 {
 		t.Errorf("reported %v %+v", reported, last)
@@ -479,7 +479,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 // TestZeroGauge: no running machine draws 0 W, so its power is unknown.
 func TestZeroGauge(t *testing.T) {
 	f := &faulty{machine: newMachine()}
-	p := power.New(power.Config{Source: f, CPU: f})
+	p := node.NewPowerMeter(node.EnergyConfig{Source: f, CPU: f}, nil)
 	f.everyLoad(p)
 	f.still, f.system = true, 4
 	f.seconds(p, 1) // from the last counted value to the stuck counter
@@ -604,7 +604,7 @@ type seldom struct {
 }
 
 func (s *seldom) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
-	if int(at.Sub(start).Seconds())%s.each == 0 {
+	if int(at.Sub(began).Seconds())%s.each == 0 {
 		s.shown = s.joules
 	}
 	return append(dst[:0], energy.Reading{Zone: "package-0", Counter: uint64(math.Round(s.shown * 1e6)), At: at}), nil
@@ -616,7 +616,7 @@ func TestCounterThatMovesSeldom(t *testing.T) {
 	for _, each := range []int{2, 3, 5} {
 		s := &seldom{machine: newMachine(), each: each}
 		chain := source.NewChain(source.Opener{Name: "powercap", Open: func() (source.Source, error) { return s, nil }})
-		p := power.New(power.Config{Source: chain, CPU: s})
+		p := node.NewPowerMeter(node.EnergyConfig{Source: chain, CPU: s}, nil)
 		for i := range 200 {
 			s.system = float64(i%5) * .75
 			s.seconds(p, 3*each)

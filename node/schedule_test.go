@@ -1,18 +1,18 @@
-package loop_test
+package node_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/node/internal/loop"
+	"github.com/spazio-scheduler/spazio/node"
 )
 
 // Ten ticks cover all phases of their period, are between 0.8 and 1.2 periods apart, and average one
 // period.
 func TestTicksComeAtAllPhases(t *testing.T) {
 	const period = 100 * time.Millisecond
-	p := loop.Schedule{Period: period}
+	p := node.Schedule{Period: period}
 	now := time.Duration(0)
 	var seen []time.Duration
 	for i := range 100 {
@@ -40,7 +40,7 @@ func TestTicksComeAtAllPhases(t *testing.T) {
 // A late caller skips the missed ticks and keeps the phases.
 func TestLateTicksAreLost(t *testing.T) {
 	const period = 100 * time.Millisecond
-	punctual, late := loop.Schedule{Period: period}, loop.Schedule{Period: period}
+	punctual, late := node.Schedule{Period: period}, node.Schedule{Period: period}
 	due := map[time.Duration]bool{}
 	for now := time.Duration(0); now < 20*period; {
 		now += punctual.Next(now)
@@ -61,7 +61,7 @@ func TestLateTicksAreLost(t *testing.T) {
 func TestNextIsLater(t *testing.T) {
 	const period = 100 * time.Millisecond
 	for n := range 20 {
-		s := loop.Schedule{Period: period}
+		s := node.Schedule{Period: period}
 		if after := s.Next(time.Duration(n) * period); after <= 0 {
 			t.Errorf("at %d periods the next is after %v", n, after)
 		}

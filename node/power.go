@@ -1,4 +1,4 @@
-package power
+package node
 
 import (
 	"cmp"
@@ -16,41 +16,17 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// cpuMeter reads the CPU times of a machine and its pods; *telemetry.PodUsage is one.
-type cpuMeter interface {
-	// Observe takes all pods, sorted by UID, when they change.
-	Observe(at time.Time, pods []telemetry.Pod)
-	// ReadNode reads the machine's CPU time, ReadCPUTo that and those of its pods.
-	ReadNode() (telemetry.NodeCPU, error)
-	ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error
-}
-
-// Config of a Meter. Source and CPU are required.
-type Config struct {
-	Source source.Source
-	CPU    cpuMeter
-	Split  energy.Split
-	// Meter is what is known of the source's counters.
-	Meter energy.MeterConfig
-	// Pods is the time between two looks at the pods; 0 means DefaultPods.
-	Pods time.Duration
-	// Nameplate is what the curve of a modelled power begins with.
-	Nameplate energy.CurveConfig
-	// Logger gets sources that change; nil logs nothing.
-	Logger *slog.Logger
-}
-
-// DefaultPods is that of Config.Pods.
-const DefaultPods = 5 * time.Second
-
 // patience is for how long a power stands for the node that nothing has confirmed, or
 // three periods of its source.
 const patience = 5 * time.Second
 
-// Meter follows a machine's power. It is safe for concurrent use, for the sake of who
-// shows its metrics; what Measure returns is for one goroutine.
-type Meter struct {
-	config   Config
+// powerMeter follows what a machine takes and divides it among its pods: a source
+// of energy/source through the meter, the curve and the split of package energy, with
+// the CPU times of package telemetry. It is safe for concurrent use, for the sake of who
+// shows its metrics; what measure returns is for one goroutine.
+type powerMeter struct {
+	config   EnergyConfig
+	logger   *slog.Logger
 	mu       sync.Mutex // guards the rest
 	readings []energy.Reading
 	cpu      telemetry.CPUUsage
@@ -83,25 +59,28 @@ type nodeReading struct {
 	at time.Time
 }
 
-// New returns a meter that has read nothing.
-func New(c Config) *Meter {
-	c.Pods = cmp.Or(c.Pods, DefaultPods)
-	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
-	return &Meter{config: c, name: noSource, curves: map[energy.Quality]*energy.Curve{}, ledger: newLedger()}
+// newPowerMeter returns a meter that has read nothing. The logger gets sources that change;
+// nil logs nothing.
+func newPowerMeter(c EnergyConfig, logger *slog.Logger) *powerMeter {
+	c.Pods = cmp.Or(c.Pods, DefaultEnergyPods)
+	return &powerMeter{
+		config: c, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)),
+		name: noSource, curves: map[energy.Quality]*energy.Curve{}, ledger: newLedger(),
+	}
 }
 
 // noSource is the name of a chain that reads nothing.
 const noSource = "none"
 
-// Observe takes all pods.
-func (m *Meter) Observe(at time.Time, pods []telemetry.Pod) {
+// observe takes all pods.
+func (m *powerMeter) observe(at time.Time, pods []telemetry.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.config.CPU.Observe(at, pods)
 	m.ledger.observe(pods)
 }
 
-// measurement is what a Meter has found. Its slice belongs to the Meter until the next.
+// measurement is what a powerMeter has found. Its slice belongs to the powerMeter until the next.
 type measurement struct {
 	// Power is the node's since the last measurement of it, or none where nothing is
 	// known any more; without HasPower there is no news.
@@ -112,9 +91,9 @@ type measurement struct {
 	HasPods bool
 }
 
-// Measure reads the energy that the machine has taken, at best every second, and when
+// measure reads the energy that the machine has taken, at best every second, and when
 // it is time the pods.
-func (m *Meter) Measure(at time.Time) measurement {
+func (m *powerMeter) measure(at time.Time) measurement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	readings, err := m.config.Source.ReadTo(m.readings[:0], at)
@@ -145,7 +124,7 @@ func (m *Meter) Measure(at time.Time) measurement {
 
 // readCPU reads the machine's CPU time, and if due the pods'. Cores is 0 where it can't
 // be read; err reports that the pods' can't be.
-func (m *Meter) readCPU(at time.Time, due bool) (node nodeReading, err error) {
+func (m *powerMeter) readCPU(at time.Time, due bool) (node nodeReading, err error) {
 	if !due {
 		cpu, err := m.config.CPU.ReadNode()
 		if err != nil {
@@ -170,10 +149,10 @@ func (m *Meter) readCPU(at time.Time, due bool) (node nodeReading, err error) {
 
 // follow takes the name of the source that is read. Powers of two sources are none of
 // one meter.
-func (m *Meter) follow(err error) {
+func (m *powerMeter) follow(err error) {
 	if failing := err != nil && !errors.Is(err, source.ErrUnchanged); failing != m.failing {
 		if m.failing = failing; failing {
-			m.config.Logger.Warn("energy not read", "source", m.config.Source.Name(), "error", err)
+			m.logger.Warn("energy not read", "source", m.config.Source.Name(), "error", err)
 		}
 	}
 	name := m.config.Source.Name()
@@ -181,9 +160,9 @@ func (m *Meter) follow(err error) {
 		return
 	}
 	if m.name != noSource || name == noSource {
-		m.config.Logger.Info("the source of energy has changed", "from", m.name, "to", name)
+		m.logger.Info("the source of energy has changed", "from", m.name, "to", name)
 	} else {
-		m.config.Logger.Info("energy is read", "source", name, "quality", m.config.Source.Quality().String())
+		m.logger.Info("energy is read", "source", name, "quality", m.config.Source.Quality().String())
 	}
 	m.ledger.close(m.name, m.totals)
 	m.name, m.meter, m.totals = name, nil, m.totals[:0]
@@ -192,7 +171,7 @@ func (m *Meter) follow(err error) {
 }
 
 // add takes readings of energy and reports whether they give the node's power.
-func (m *Meter) add(at time.Time, node nodeReading) bool {
+func (m *powerMeter) add(at time.Time, node nodeReading) bool {
 	if m.meter == nil {
 		if m.meter, _ = energy.NewMeter(m.config.Meter); m.meter == nil {
 			m.meter, _ = energy.NewMeter(energy.MeterConfig{}) // its defaults are valid
@@ -204,13 +183,13 @@ func (m *Meter) add(at time.Time, node nodeReading) bool {
 	m.last = node
 	lost := m.ledger.refuseAll(err)
 	if lost && !m.lost {
-		m.config.Logger.Warn("readings of energy are refused", "source", m.name, "error", err)
+		m.logger.Warn("readings of energy are refused", "source", m.name, "error", err)
 	}
 	m.lost = lost
 	m.joules = min(m.joules+interval.Joules, energy.MaxJoules)
 	m.window.joules += interval.Joules
 	m.window.variance += interval.SD * interval.SD
-	u, ok := Utilisation(last.NodeCPU, node.NodeCPU, node.at.Sub(last.at))
+	u, ok := utilisationOf(last.NodeCPU, node.NodeCPU, node.at.Sub(last.at))
 	if interval.Partial || interval.To.IsZero() || !ok {
 		m.window.broken = true
 		if ok {
@@ -224,9 +203,9 @@ func (m *Meter) add(at time.Time, node nodeReading) bool {
 	return m.setPower(at, interval, u, node)
 }
 
-// Utilisation is the busy share of the machine's cores between two readings so far apart. It
+// utilisationOf is the busy share of the machine's cores between two readings so far apart. It
 // is not known where the counter ran backwards, or by more than the cores can have been busy.
-func Utilisation(last, now telemetry.NodeCPU, span time.Duration) (u float64, ok bool) {
+func utilisationOf(last, now telemetry.NodeCPU, span time.Duration) (u float64, ok bool) {
 	if last.Cores == 0 || now.Cores == 0 || span <= 0 {
 		return 0, false
 	}
@@ -236,7 +215,7 @@ func Utilisation(last, now telemetry.NodeCPU, span time.Duration) (u float64, ok
 }
 
 // setPower derives the node's power of an interval.
-func (m *Meter) setPower(at time.Time, in energy.Interval, u float64, node nodeReading) bool {
+func (m *powerMeter) setPower(at time.Time, in energy.Interval, u float64, node nodeReading) bool {
 	seconds := in.To.Sub(in.From).Seconds()
 	quality := m.config.Source.Quality()
 	curve := m.curve(quality)
@@ -267,14 +246,14 @@ func (m *Meter) setPower(at time.Time, in energy.Interval, u float64, node nodeR
 
 // packages are the joules of an interval by processor package. What a guest gets of its
 // host's does not show where the guest has run.
-func (m *Meter) packages(in energy.Interval) []float64 {
+func (m *powerMeter) packages(in energy.Interval) []float64 {
 	if m.config.Source.Quality() != energy.Measured {
 		return nil
 	}
 	return in.Packages
 }
 
-func (m *Meter) curve(q energy.Quality) *energy.Curve {
+func (m *powerMeter) curve(q energy.Quality) *energy.Curve {
 	if c := m.curves[q]; c != nil {
 		return c
 	}
@@ -290,10 +269,10 @@ func (m *Meter) curve(q energy.Quality) *energy.Curve {
 	return c
 }
 
-const namespace = "spazio_energy_"
+const energyNamespace = "spazio_energy_"
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(namespace+name, help, labels, nil)
+	return prometheus.NewDesc(energyNamespace+name, help, labels, nil)
 }
 
 var (
@@ -309,7 +288,7 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (m *Meter) Describe(c chan<- *prometheus.Desc) {
+func (m *powerMeter) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		nodeJoules, nodeWatts, idleWatts, maxWatts, quality, unattributed, podJoules, podJoulesSD, refusedTotal,
 	} {
@@ -318,14 +297,14 @@ func (m *Meter) Describe(c chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector.
-func (m *Meter) Collect(c chan<- prometheus.Metric) {
+func (m *powerMeter) Collect(c chan<- prometheus.Metric) {
 	for _, metric := range m.metrics() {
 		c <- metric
 	}
 }
 
 // metrics are those of now. They are collected before they are sent, which may be slow.
-func (m *Meter) metrics() (all []prometheus.Metric) {
+func (m *powerMeter) metrics() (all []prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	add := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
@@ -366,7 +345,7 @@ func (m *Meter) metrics() (all []prometheus.Metric) {
 }
 
 // sources are what all zones have counted, of the source that is read and of others.
-func (m *Meter) sources() []sourceTotal {
+func (m *powerMeter) sources() []sourceTotal {
 	all := append([]sourceTotal(nil), m.ledger.closed...)
 	for _, t := range m.totals {
 		known := false

@@ -1,4 +1,4 @@
-package loop_test
+package node_test
 
 import (
 	"testing"
@@ -6,8 +6,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
-	"github.com/spazio-scheduler/spazio/node/internal/loop"
-	"github.com/spazio-scheduler/spazio/node/internal/power"
+	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -44,11 +43,11 @@ func (*counters) ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error {
 func TestLoopMeasuresPower(t *testing.T) {
 	c := &counters{between: make(chan int, 8)}
 	sampler := &fakeSampler{probe: func(time.Time) { c.samples++ }}
-	r := &running{t: t, pods: newFakePods()}
-	r.run(loop.Config{
-		Pipeline: newPipeline(t), Sampler: sampler, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
+	r := &loopRun{t: t, pods: newFakePods()}
+	r.run(node.LoopConfig{
+		Pipeline: newLoopPipeline(t), Sampler: sampler, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
 		OnReport: func(agent.Report, time.Time) {}, OnLocal: func(agent.Local) {},
-		Power: power.New(power.Config{Source: c, CPU: c}),
+		Power: node.NewPowerMeter(node.EnergyConfig{Source: c, CPU: c}, nil),
 	})
 	<-c.between // with a sample before the first tick
 	for range 4 {

@@ -1,4 +1,4 @@
-package loop
+package node
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// metrics are those of a Loop. A nil *metrics counts nothing. It is safe for
+// metrics are those of a loop. A nil *metrics counts nothing. It is safe for
 // concurrent use.
 type metrics struct {
 	samples, missed, steps prometheus.Counter
@@ -31,9 +31,9 @@ type channelMetrics struct {
 	usage, capacity, cost prometheus.Gauge
 }
 
-// NewMetrics registers the metrics with r, among them whether source sees the
+// newMetrics registers the metrics with r, among them whether source sees the
 // pods.
-func NewMetrics(r prometheus.Registerer, source telemetry.PodSource) (*metrics, error) {
+func newMetrics(r prometheus.Registerer, source telemetry.PodSource) (*metrics, error) {
 	b := builder{registerer: r}
 	m := &metrics{
 		samples:   b.counter("samples_total", "Samples taken."),
@@ -105,7 +105,7 @@ func (m *metrics) interval(got, want time.Duration) {
 	}
 }
 
-func (m *metrics) paced(p Span) {
+func (m *metrics) paced(p span) {
 	if m != nil {
 		m.rate.Set(p.Rate)
 		m.held.Set(number(p.Held))

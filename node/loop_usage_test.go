@@ -1,4 +1,4 @@
-package loop_test
+package node_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
-	"github.com/spazio-scheduler/spazio/node/internal/loop"
+	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -44,9 +44,9 @@ func (m *meter) ReadTo(dst *telemetry.Usage, _ time.Time) error {
 func TestLoopReadsUsage(t *testing.T) {
 	readings := make(chan agent.PodReading, 10000)
 	log, usage := &transporttest.Output{}, &meter{}
-	r := &running{t: t, pods: newFakePods()}
-	r.run(loop.Config{
-		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
+	r := &loopRun{t: t, pods: newFakePods()}
+	r.run(node.LoopConfig{
+		Pipeline: newLoopPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
 		OnReport: func(agent.Report, time.Time) {}, OnLocal: func(agent.Local) {},
 		Usage: usage, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		OnUsage: func(_ time.Time, got []agent.PodReading) {
@@ -95,9 +95,9 @@ func TestMemoryIsBoundedByTheMachine(t *testing.T) {
 		{17 << 30, 17 << 30, agent.PodReading{NoMemory: true}},
 	} {
 		readings, log := make(chan agent.PodReading, 10000), &transporttest.Output{}
-		r := &running{t: t, pods: newFakePods(), metrics: prometheus.NewRegistry()}
-		r.run(loop.Config{
-			Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
+		r := &loopRun{t: t, pods: newFakePods(), metrics: prometheus.NewRegistry()}
+		r.run(node.LoopConfig{
+			Pipeline: newLoopPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
 			OnReport: func(agent.Report, time.Time) {}, OnLocal: func(agent.Local) {},
 			Usage: largePods{tc.memory, tc.peak}, Logger: slog.New(slog.NewTextHandler(log, nil)),
 			OnUsage: func(_ time.Time, got []agent.PodReading) {
@@ -131,10 +131,10 @@ func (s *sick) Health() error {
 
 func TestPodSourceHealthIsAMetric(t *testing.T) {
 	source, registry := &sick{fakePods: newFakePods()}, prometheus.NewRegistry()
-	if _, err := loop.NewMetrics(registry, source); err != nil {
+	if _, err := node.NewLoopMetrics(registry, source); err != nil {
 		t.Fatal(err)
 	}
-	r := &running{t: t, metrics: registry}
+	r := &loopRun{t: t, metrics: registry}
 	if healthy := r.counter("spazio_agent_pod_source_healthy"); healthy != 1 {
 		t.Errorf("a source that sees pods: %v", healthy)
 	}
@@ -143,7 +143,7 @@ func TestPodSourceHealthIsAMetric(t *testing.T) {
 		t.Errorf("a blind source: %v", healthy)
 	}
 	taken := prometheus.WrapRegistererWith(prometheus.Labels{"of": "another"}, registry)
-	if _, err := loop.NewMetrics(taken, source); err == nil {
+	if _, err := node.NewLoopMetrics(taken, source); err == nil {
 		t.Error("metrics registered under the same names with other labels, without an error")
 	}
 }
@@ -151,8 +151,8 @@ func TestPodSourceHealthIsAMetric(t *testing.T) {
 // TestLostSamplesAreRecorded, each of them; the log has one line for the first of a series.
 func TestLostSamplesAreRecorded(t *testing.T) {
 	broken := errors.New("broken")
-	sampler, log, registry, pipeline := &fakeSampler{err: broken}, &transporttest.Output{}, prometheus.NewRegistry(), newPipeline(t)
-	metrics, err := loop.NewMetrics(registry, newFakePods())
+	sampler, log, registry, pipeline := &fakeSampler{err: broken}, &transporttest.Output{}, prometheus.NewRegistry(), newLoopPipeline(t)
+	metrics, err := node.NewLoopMetrics(registry, newFakePods())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,14 +161,14 @@ func TestLostSamplesAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := loop.New(loop.Config{
+	l := node.NewLoop(node.LoopConfig{
 		Pipeline: pipeline, Sampler: sampler, Pods: newFakePods(), Period: time.Millisecond, Now: fastClock(), Metrics: metrics,
 		OnReport: func(agent.Report, time.Time) {}, OnLocal: func(agent.Local) {}, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx, recorder) }()
-	r := &running{t: t, metrics: registry}
+	r := &loopRun{t: t, metrics: registry}
 	dropped := func() float64 { return r.counter("spazio_agent_samples_dropped_total", "refused", "all") }
 	for series := range 2 {
 		before, good := dropped(), r.counter("spazio_agent_samples_total")

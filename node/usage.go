@@ -1,4 +1,4 @@
-package loop
+package node
 
 import (
 	"fmt"
@@ -9,14 +9,6 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
-
-// usageMeter reads what pods take; *telemetry.PodUsage is one.
-type usageMeter interface {
-	// Observe takes all pods, sorted by UID, when they change.
-	Observe(at time.Time, pods []telemetry.Pod)
-	// ReadTo reads into dst the pods that are due.
-	ReadTo(dst *telemetry.Usage, at time.Time) error
-}
 
 // usage reads pods behind each sample, on its wake-up. The zero value, without a meter,
 // does nothing.
@@ -49,7 +41,7 @@ func (u *usage) isNews(err error, at time.Time) bool {
 }
 
 // readUsage reads the pods that are due and passes the readings on.
-func (l *Loop) readUsage(at time.Time) {
+func (l *loop) readUsage(at time.Time) {
 	if l.config.Usage == nil {
 		return
 	}
@@ -114,7 +106,7 @@ const powerTicks = 10
 
 // measurePower measures what the machine takes, when it is time, and passes it on. What
 // a pipeline refuses is no power, which the meter does not make.
-func (l *Loop) measurePower(at time.Time) {
+func (l *loop) measurePower(at time.Time) {
 	if l.config.Power == nil {
 		return
 	}
@@ -122,7 +114,7 @@ func (l *Loop) measurePower(at time.Time) {
 		return
 	}
 	l.ticks = 0
-	found := l.config.Power.Measure(at)
+	found := l.config.Power.measure(at)
 	if found.HasPower {
 		l.recorder.Power(at, found.Power)
 		if err := l.config.Pipeline.Power(at, found.Power); err != nil {

@@ -1,4 +1,4 @@
-package loop
+package node
 
 import (
 	"encoding/binary"
@@ -11,25 +11,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ticker ticks as a schedule determines, by a timer of the kernel's. Ahead of a timer of
+// ticker ticks as a schedule determines, by a timer of the kernel's. Ahead of a timer of
 // Go's the runtime wakes its monitor thread, which spins until the poller, whose
 // clock counts in milliseconds, has woken, too: at 10 Hz that is half of what an
 // idle agent takes. A descriptor wakes the poller alone.
-type Ticker struct {
+type ticker struct {
 	file    *os.File
 	conn    syscall.RawConn
 	started time.Time
 	due     schedule
 }
 
-// NewTicker returns a ticker that has started; the caller must Stop it.
-func NewTicker(period time.Duration) (*Ticker, error) {
+// newTicker returns a ticker that has started; the caller must stop it.
+func newTicker(period time.Duration) (*ticker, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
 		return nil, os.NewSyscallError("timerfd_create", err)
 	}
-	t := &Ticker{started: time.Now(), due: schedule{Period: period}}
-	if errno := arm(uintptr(fd), t.due.Next(0)); errno != 0 {
+	t := &ticker{started: time.Now(), due: schedule{Period: period}}
+	if errno := arm(uintptr(fd), t.due.next(0)); errno != 0 {
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("timerfd_settime", errno)
 	}
@@ -41,15 +41,15 @@ func NewTicker(period time.Duration) (*Ticker, error) {
 	return t, nil
 }
 
-// Run calls tick at each tick until Stop. It waits in one read that never ends, for to
+// run calls tick at each tick until stop. It waits in one read that never ends, for to
 // begin another costs a call that finds nothing. While tick takes its time one tick waits
-// and others are lost. Run is called once.
-func (t *Ticker) Run(tick func()) {
+// and others are lost. run is called once.
+func (t *ticker) run(tick func()) {
 	var expirations [8]byte
 	// It returns when the file is closed.
 	_ = t.conn.Read(func(fd uintptr) bool {
 		if expired(fd, &expirations) {
-			_ = arm(fd, t.due.Next(time.Since(t.started))) // as it was the first time
+			_ = arm(fd, t.due.next(time.Since(t.started))) // as it was the first time
 			tick()
 		}
 		return false // wait for the next
@@ -70,5 +70,5 @@ func arm(fd uintptr, after time.Duration) unix.Errno {
 	return errno
 }
 
-// Stop ends the ticks and returns when none is under way; tick itself must not call it.
-func (t *Ticker) Stop() { _ = t.file.Close() }
+// stop ends the ticks and returns when none is under way; tick itself must not call it.
+func (t *ticker) stop() { _ = t.file.Close() }

@@ -1,4 +1,4 @@
-package guests
+package node
 
 import (
 	"cmp"
@@ -19,8 +19,8 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/source"
 )
 
-// Config of a Sharing. Host is required.
-type Config struct {
+// SharingConfig describes whose energy a Sharing shares. Host is required.
+type SharingConfig struct {
 	Host share.HostConfig
 	// Registerer takes the metrics; nil means none.
 	Registerer prometheus.Registerer
@@ -28,8 +28,13 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Sharing publishes guests' energy each share.Period. Its methods are safe for concurrent use,
-// but Run is called once.
+// Sharing shares a machine's energy with the virtual machines that run on it, each
+// share.Period, as a part of any program: it calls a [share.Host], and shows what came of it.
+//
+//	sharing, err := node.NewSharing(node.SharingConfig{Host: share.HostConfig{…}, Registerer: registry})
+//	err = sharing.Run(ctx)
+//
+// Its methods are safe for concurrent use, but Run is called once.
 type Sharing struct {
 	source source.Source
 	finder any // that may count what it refuses
@@ -37,13 +42,13 @@ type Sharing struct {
 
 	mu        sync.Mutex // guards the rest
 	host      *share.Host
-	round     round
+	round     sharingRound
 	published time.Time // when the last round was, by the monotonic clock; zero: none yet
 	failing   string    // the error that was logged last
 }
 
-// round is what one look has given, as Handler shows it.
-type round struct {
+// sharingRound is what one look has given, as Handler shows it.
+type sharingRound struct {
 	At     time.Time `json:"at"`
 	Source string    `json:"source"`
 	Watts  float64   `json:"watts"`
@@ -63,17 +68,17 @@ type guestRound struct {
 	Joules float64 `json:"joules_total"`
 }
 
-// New opens the trees, so that it is known whether they can be written. The error is an
+// NewSharing opens the trees, so that it is known whether they can be written. The error is an
 // *field.Error or that of share.NewHost. The caller must Run or Close it.
-func New(c Config) (*Sharing, error) {
+func NewSharing(c SharingConfig) (*Sharing, error) {
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	host, err := share.NewHost(c.Host)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sharing{source: c.Host.Source, finder: c.Host.Guests, logger: c.Logger, host: host, round: round{Guests: []guestRound{}}}
+	s := &Sharing{source: c.Host.Source, finder: c.Host.Guests, logger: c.Logger, host: host, round: sharingRound{Guests: []guestRound{}}}
 	if c.Registerer != nil {
-		if err := c.Registerer.Register(metrics{s}); err != nil {
+		if err := c.Registerer.Register(sharingMetrics{s}); err != nil {
 			return nil, errors.Join(err, host.Close())
 		}
 	}
@@ -194,38 +199,34 @@ func (s *Sharing) Handler() http.Handler {
 	})
 }
 
-func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("spazio_energy_"+name, help, labels, nil)
-}
-
 var (
-	guestJoules  = desc("guest_joules_total", "Energy charged to each guest that has a tree.", "guest")
-	guestRefused = desc("guest_refused_total", "What looked like a guest and was refused, each time that it was looked at, by cause.", "cause")
-	nodeJoules   = desc("node_joules_total", "Energy that a zone of a source has counted. Zones of part=\"false\" add up to the machine's energy; those of part=\"true\" are contained in others.", "source", "zone", "part")
-	unattributed = desc("unattributed_joules_total", "Energy that no guest is charged with: without load (idle), not a guest's (system), of guests whose trees are gone (ended).", "part")
-	quality      = desc("quality", "1 for the source of energy that is read and the quality of its power.", "source", "quality")
-	refusedTotal = desc("refused_total", "Readings of energy and CPU time that made no interval, and trees that could not be written, by cause.", "cause")
+	guestJoules      = desc("guest_joules_total", "Energy charged to each guest that has a tree.", "guest")
+	guestRefused     = desc("guest_refused_total", "What looked like a guest and was refused, each time that it was looked at, by cause.", "cause")
+	hostJoules       = desc("node_joules_total", "Energy that a zone of a source has counted. Zones of part=\"false\" add up to the machine's energy; those of part=\"true\" are contained in others.", "source", "zone", "part")
+	hostUnattributed = desc("unattributed_joules_total", "Energy that no guest is charged with: without load (idle), not a guest's (system), of guests whose trees are gone (ended).", "part")
+	hostQuality      = desc("quality", "1 for the source of energy that is read and the quality of its power.", "source", "quality")
+	hostRefused      = desc("refused_total", "Readings of energy and CPU time that made no interval, and trees that could not be written, by cause.", "cause")
 )
 
-// metrics collects what a Sharing has divided.
-type metrics struct{ sharing *Sharing }
+// sharingMetrics collects what a Sharing has divided.
+type sharingMetrics struct{ sharing *Sharing }
 
 // Describe implements prometheus.Collector.
-func (m metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{guestJoules, guestRefused, nodeJoules, unattributed, quality, refusedTotal} {
+func (m sharingMetrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{guestJoules, guestRefused, hostJoules, hostUnattributed, hostQuality, hostRefused} {
 		to <- d
 	}
 }
 
 // Collect implements prometheus.Collector. Metrics are sent after the lock is released, since
 // their receiver may be slow.
-func (m metrics) Collect(to chan<- prometheus.Metric) {
+func (m sharingMetrics) Collect(to chan<- prometheus.Metric) {
 	for _, metric := range m.gather() {
 		to <- metric
 	}
 }
 
-func (m metrics) gather() (all []prometheus.Metric) {
+func (m sharingMetrics) gather() (all []prometheus.Metric) {
 	s := m.sharing
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,14 +238,14 @@ func (m metrics) gather() (all []prometheus.Metric) {
 		counter(guestJoules, joules, guest)
 	}
 	for zone, joules := range totals.Zones {
-		counter(nodeJoules, joules, zone.Source, zone.Zone, strconv.FormatBool(zone.Part))
+		counter(hostJoules, joules, zone.Source, zone.Zone, strconv.FormatBool(zone.Part))
 	}
-	counter(unattributed, totals.Rest.Idle, "idle")
-	counter(unattributed, totals.Rest.System, "system")
-	counter(unattributed, totals.Rest.Ended, "ended")
-	all = append(all, prometheus.MustNewConstMetric(quality, prometheus.GaugeValue, 1, s.source.Name(), s.source.Quality().String()))
+	counter(hostUnattributed, totals.Rest.Idle, "idle")
+	counter(hostUnattributed, totals.Rest.System, "system")
+	counter(hostUnattributed, totals.Rest.Ended, "ended")
+	all = append(all, prometheus.MustNewConstMetric(hostQuality, prometheus.GaugeValue, 1, s.source.Name(), s.source.Quality().String()))
 	for cause, n := range totals.Refused {
-		counter(refusedTotal, float64(n), cause)
+		counter(hostRefused, float64(n), cause)
 	}
 	for cause, n := range s.refusedGuests() {
 		counter(guestRefused, float64(n), cause)

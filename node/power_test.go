@@ -1,4 +1,4 @@
-package power_test
+package node_test
 
 import (
 	"bytes"
@@ -21,12 +21,12 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
-	"github.com/spazio-scheduler/spazio/node/internal/power"
+	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-var start = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+var began = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 
 // machine draws 40 W plus 20 W per busy core, and has pods that keep cores busy. It is its own source
 // of energy and of CPU times.
@@ -63,7 +63,7 @@ type pod struct {
 }
 
 func newMachine() *machine {
-	return &machine{cores: 4, at: start, pods: map[string]*pod{}, name: "powercap", quality: energy.Measured, zones: 2}
+	return &machine{cores: 4, at: began, pods: map[string]*pod{}, name: "powercap", quality: energy.Measured, zones: 2}
 }
 
 func (m *machine) advance(d time.Duration) {
@@ -125,12 +125,12 @@ func (m *machine) ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error {
 	return nil
 }
 
-func (m *machine) meter(split energy.Split) *power.Meter {
-	return power.New(power.Config{Source: m, CPU: m, Split: split})
+func (m *machine) meter(split energy.Split) *node.PowerMeter {
+	return node.NewPowerMeter(node.EnergyConfig{Source: m, CPU: m, Split: split}, nil)
 }
 
 // seconds advances n steps of a second and returns the last power and the last window's usage of pods.
-func (m *machine) seconds(p *power.Meter, n int) (last energy.Power, reported bool, took map[reserve.PodKey]agent.PodPower) {
+func (m *machine) seconds(p *node.PowerMeter, n int) (last energy.Power, reported bool, took map[reserve.PodKey]agent.PodPower) {
 	for range n {
 		m.advance(cmp.Or(m.step, time.Second))
 		found := p.Measure(m.at)
@@ -171,7 +171,7 @@ func energyMetrics(t testing.TB, g prometheus.Gatherer) map[string]float64 {
 }
 
 // series returns the values of all metrics, by name and labels.
-func series(t *testing.T, p *power.Meter) map[string]float64 {
+func series(t *testing.T, p *node.PowerMeter) map[string]float64 {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
 	if err := r.Register(p); err != nil {
@@ -257,7 +257,7 @@ func TestUncertaintyOfPackages(t *testing.T) {
 		m := newMachine()
 		m.quality = quality
 		two := &packages{machine: m}
-		p := power.New(power.Config{Source: two, CPU: m, Meter: energy.MeterConfig{Jitter: time.Microsecond}})
+		p := node.NewPowerMeter(node.EnergyConfig{Source: two, CPU: m, Meter: energy.MeterConfig{Jitter: time.Microsecond}}, nil)
 		run := func(n int, less float64) {
 			for range n {
 				busy := m.system
@@ -326,7 +326,7 @@ func TestUncertaintyOfPods(t *testing.T) {
 		for _, noise := range []float64{0, 10} { // W, alternately more and less
 			m := newMachine()
 			m.step = step
-			p := power.New(power.Config{Source: m, CPU: m, Meter: energy.MeterConfig{Jitter: 100 * time.Millisecond}})
+			p := node.NewPowerMeter(node.EnergyConfig{Source: m, CPU: m, Meter: energy.MeterConfig{Jitter: 100 * time.Millisecond}}, nil)
 			sign := 1.
 			run := func(n int) {
 				for range n {
@@ -555,7 +555,7 @@ func TestPartOfTheZones(t *testing.T) {
 func TestSourcesChange(t *testing.T) {
 	m := newMachine()
 	var log bytes.Buffer
-	p := power.New(power.Config{Source: m, CPU: m, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p := node.NewPowerMeter(node.EnergyConfig{Source: m, CPU: m}, slog.New(slog.NewTextHandler(&log, nil)))
 	// run takes so many seconds of a load of one core and of two, with so many watts more.
 	vary := func(n int, more float64) (last energy.Power, reported bool) {
 		for i := range n {
@@ -751,7 +751,7 @@ func TestMeasuringDoesNotAllocate(t *testing.T) {
 	for i := range 50 {
 		m.pods[fmt.Sprintf("%08x", i)] = &pod{cores: .05}
 	}
-	p := power.New(power.Config{Source: &quiet{machine: m}, CPU: &quiet{machine: m}})
+	p := node.NewPowerMeter(node.EnergyConfig{Source: &quiet{machine: m}, CPU: &quiet{machine: m}}, nil)
 	step := func() {
 		m.advance(time.Second)
 		p.Measure(m.at)

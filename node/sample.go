@@ -1,4 +1,4 @@
-package loop
+package node
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 var errClockJump = errors.New("the wall clock jumped ahead")
 
 // tick takes one sample through the pipeline.
-func (l *Loop) tick() {
+func (l *loop) tick() {
 	now := time.Now()
 	l.keepPace(now)
 	c := l.readClocks()
@@ -40,7 +40,7 @@ func (l *Loop) tick() {
 }
 
 // readClocks reads the clocks; without one of its own the wall's is the pipeline's.
-func (l *Loop) readClocks() clocks {
+func (l *loop) readClocks() clocks {
 	at := l.config.Now()
 	if l.config.Wall == nil {
 		return clocks{at, at}
@@ -49,7 +49,7 @@ func (l *Loop) readClocks() clocks {
 }
 
 // observe hands a good sample to the pipeline.
-func (l *Loop) observe(now time.Time, c clocks, values []float64) {
+func (l *loop) observe(now time.Time, c clocks, values []float64) {
 	l.recorder.Sample(c.at, values)
 	report, due, err := l.config.Pipeline.Sample(c.at, values)
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *Loop) observe(now time.Time, c clocks, values []float64) {
 }
 
 // resize passes on that the machine has changed.
-func (l *Loop) resize(at time.Time) {
+func (l *loop) resize(at time.Time) {
 	if l.config.SizesTo == nil {
 		return
 	}
@@ -90,7 +90,7 @@ func (l *Loop) resize(at time.Time) {
 
 // dropped counts a lost sample. Only the first of a series is a line in the
 // log: at 10 Hz the rest would drown it.
-func (l *Loop) dropped(at time.Time, err error) {
+func (l *loop) dropped(at time.Time, err error) {
 	l.recorder.Dropped(at, err)
 	l.config.Metrics.dropped(err)
 	if !l.failing {
@@ -99,27 +99,27 @@ func (l *Loop) dropped(at time.Time, err error) {
 	l.failing = true
 }
 
-func (l *Loop) stepped(step time.Duration) {
+func (l *loop) stepped(step time.Duration) {
 	l.config.Metrics.stepped()
 	l.config.Logger.Info("the wall clock stepped", "by", step.Round(time.Millisecond))
 }
 
 // watch is what the watchdog's line in the log is made of.
 type watch struct {
-	dog      *Watchdog
+	dog      *watchdog
 	sampling time.Duration // spent in the sampler, in the span
 }
 
 // keepPace takes the machine's time at which a sample is due, and logs for the
 // operator when the rate is lost and when it is back.
-func (l *Loop) keepPace(now time.Time) {
+func (l *loop) keepPace(now time.Time) {
 	if l.ticked.IsZero() {
 		l.sampled.Store(&now)
 	} else {
 		l.config.Metrics.interval(now.Sub(l.ticked), l.config.Period)
 	}
 	l.ticked = now
-	p, ended := l.watch.dog.Tick(now)
+	p, ended := l.watch.dog.tick(now)
 	if !ended {
 		return
 	}
@@ -132,7 +132,7 @@ func (l *Loop) keepPace(now time.Time) {
 
 // logPace logs the rate with the share of the span that sampling took. Where that is
 // small, the process waited for a CPU.
-func (l *Loop) logPace(p Span) {
+func (l *loop) logPace(p span) {
 	logger := l.config.Logger.With("rate", p.Rate, "want", p.Want, "over", p.Over.Round(time.Millisecond),
 		"sampling-share", l.watch.sampling.Seconds()/p.Over.Seconds())
 	if p.Held {
@@ -174,8 +174,8 @@ const (
 	heldShare = .95
 )
 
-// Span is how samples kept their period for a while.
-type Span struct {
+// span is how samples kept their period for a while.
+type span struct {
 	// Over is how long the span was, Rate the samples a second in it and Want
 	// those there should have been.
 	Over       time.Duration
@@ -185,34 +185,34 @@ type Span struct {
 	Held, Changed bool
 }
 
-// Watchdog judges, by the times of samples, whether they keep their period. It
+// watchdog judges, by the times of samples, whether they keep their period. It
 // is not safe for concurrent use.
-type Watchdog struct {
+type watchdog struct {
 	period, over time.Duration
 	since        time.Time // the span's start; zero before the first sample
 	samples      int
 	lost         bool
 }
 
-// NewWatchdog returns a watchdog that judges spans of the given length, both
+// newWatchdog returns a watchdog that judges spans of the given length, both
 // positive.
-func NewWatchdog(period, over time.Duration) *Watchdog {
-	return &Watchdog{period: period, over: over}
+func newWatchdog(period, over time.Duration) *watchdog {
+	return &watchdog{period: period, over: over}
 }
 
-// Tick takes the time of a sample. At the end of a span it returns how that was.
-func (w *Watchdog) Tick(at time.Time) (p Span, ended bool) {
+// tick takes the time of a sample. At the end of a span it returns how that was.
+func (w *watchdog) tick(at time.Time) (p span, ended bool) {
 	if w.since.IsZero() {
 		w.since = at
-		return Span{}, false
+		return span{}, false
 	}
 	w.samples++
 	// A span ends with the tick nearest to its length.
 	over := at.Sub(w.since)
 	if over < w.over-w.period/2 {
-		return Span{}, false
+		return span{}, false
 	}
-	p = Span{Over: over, Want: 1 / w.period.Seconds(), Rate: float64(w.samples) / over.Seconds()}
+	p = span{Over: over, Want: 1 / w.period.Seconds(), Rate: float64(w.samples) / over.Seconds()}
 	share := lostShare
 	if w.lost {
 		share = heldShare
@@ -240,9 +240,9 @@ type schedule struct {
 	n      int
 }
 
-// Next returns the time from elapsed until the next tick. Ticks that are due
+// next returns the time from elapsed until the next tick. Ticks that are due
 // before it are lost.
-func (s *schedule) Next(elapsed time.Duration) time.Duration {
+func (s *schedule) next(elapsed time.Duration) time.Duration {
 	s.n = max(s.n+1, int(elapsed/s.Period))
 	for s.due() <= elapsed {
 		s.n++

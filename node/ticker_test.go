@@ -1,15 +1,15 @@
-package loop_test
+package node_test
 
 import (
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/node/internal/loop"
+	"github.com/spazio-scheduler/spazio/node"
 )
 
 func TestTickerTicksUntilStopped(t *testing.T) {
-	ticker, err := loop.NewTicker(time.Millisecond)
+	ticker, err := node.NewTicker(time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestTickerTicksUntilStopped(t *testing.T) {
 
 // TestStopWaitsForTheTick: after Stop a caller may free what the ticks use.
 func TestStopWaitsForTheTick(t *testing.T) {
-	ticker, err := loop.NewTicker(time.Millisecond)
+	ticker, err := node.NewTicker(time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

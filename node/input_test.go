@@ -1,4 +1,4 @@
-package loop_test
+package node_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/node/internal/loop"
+	"github.com/spazio-scheduler/spazio/node"
 )
 
 // countingClock sends each reading to a channel.
@@ -24,11 +24,11 @@ func countingClock(readings chan<- time.Time) func() time.Time {
 // TestInputWaitsForNoTick: input that arrives during a sample blocks no caller, and reaches the
 // pipeline after the sample although no tick follows.
 func TestInputWaitsForNoTick(t *testing.T) {
-	r := &running{t: t, pods: newFakePods()}
+	r := &loopRun{t: t, pods: newFakePods()}
 	readings, sampling, finish := make(chan time.Time, 10), make(chan struct{}), make(chan struct{})
 	sampler := &fakeSampler{probe: func(time.Time) { close(sampling); <-finish }}
-	r.run(loop.Config{
-		Pipeline: newPipeline(t), Sampler: sampler, Pods: r.pods, Period: time.Hour, Now: countingClock(readings),
+	r.run(node.LoopConfig{
+		Pipeline: newLoopPipeline(t), Sampler: sampler, Pods: r.pods, Period: time.Hour, Now: countingClock(readings),
 	})
 	<-sampling
 	<-readings // the sample's
@@ -44,13 +44,13 @@ func TestInputWaitsForNoTick(t *testing.T) {
 
 // TestInputFromWithin: a callback of a report may pass input, which is dispatched afterwards.
 func TestInputFromWithin(t *testing.T) {
-	r := &running{t: t, pods: newFakePods()}
+	r := &loopRun{t: t, pods: newFakePods()}
 	readings := make(chan time.Time, 10)
 	var read atomic.Int32
 	clock := countingClock(readings)
 	var within sync.Once
-	r.run(loop.Config{
-		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: time.Hour,
+	r.run(node.LoopConfig{
+		Pipeline: newLoopPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: time.Hour,
 		Now: func() time.Time { read.Add(1); return clock() },
 		OnReport: func(agent.Report, time.Time) {
 			within.Do(func() {
@@ -69,8 +69,8 @@ func TestInputFromWithin(t *testing.T) {
 // TestAllInputIsDispatched: whichever callers pass input concurrently, none of it is left for a tick
 // that does not come.
 func TestAllInputIsDispatched(t *testing.T) {
-	r := &running{t: t, pods: newFakePods()}
-	r.run(loop.Config{Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: time.Hour, Now: fastClock()})
+	r := &loopRun{t: t, pods: newFakePods()}
+	r.run(node.LoopConfig{Pipeline: newLoopPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: time.Hour, Now: fastClock()})
 	var askers sync.WaitGroup
 	for range 8 {
 		askers.Go(func() {
@@ -87,12 +87,12 @@ func TestAllInputIsDispatched(t *testing.T) {
 // TestInputDuringADispatch: a caller that dispatches its input also dispatches what arrives meanwhile,
 // since no tick follows.
 func TestInputDuringADispatch(t *testing.T) {
-	r := &running{t: t, pods: newFakePods()}
+	r := &loopRun{t: t, pods: newFakePods()}
 	readings := make(chan time.Time, 10)
 	clock := countingClock(readings)
 	var delivers atomic.Bool
-	r.run(loop.Config{
-		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: time.Hour,
+	r.run(node.LoopConfig{
+		Pipeline: newLoopPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: time.Hour,
 		Now: func() time.Time {
 			if delivers.CompareAndSwap(true, false) {
 				r.Bound(agent.Bind{Pod: 1})
@@ -114,8 +114,8 @@ func TestInputDuringADispatch(t *testing.T) {
 // TestInputAfterTheEnd: input that arrives after Run has returned is ignored.
 func TestInputAfterTheEnd(t *testing.T) {
 	readings := make(chan time.Time, 10)
-	l := loop.New(loop.Config{
-		Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: newFakePods(), Period: time.Hour, Now: countingClock(readings),
+	l := node.NewLoop(node.LoopConfig{
+		Pipeline: newLoopPipeline(t), Sampler: &fakeSampler{}, Pods: newFakePods(), Period: time.Hour, Now: countingClock(readings),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -1,4 +1,4 @@
-package power
+package node
 
 import (
 	"cmp"
@@ -73,7 +73,7 @@ func (w *window) restart(cpu *telemetry.CPUUsage) {
 
 // divide divides the energy of the window that ends now among the pods, and returns what
 // they took, unless some of that is lost. The first window has no result.
-func (m *Meter) divide(at time.Time) (took []agent.PodPower, ok bool) {
+func (m *powerMeter) divide(at time.Time) (took []agent.PodPower, ok bool) {
 	w, l := &m.window, &m.ledger
 	defer w.restart(&m.cpu)
 	span := at.Sub(w.at)
@@ -97,7 +97,7 @@ func (m *Meter) divide(at time.Time) (took []agent.PodPower, ok bool) {
 }
 
 // attribute divides the energy of the window into the ledger's shares and rest.
-func (m *Meter) attribute(span time.Duration) (residual float64, err error) {
+func (m *powerMeter) attribute(span time.Duration) (residual float64, err error) {
 	w, l := &m.window, &m.ledger
 	cores := float64(m.cpu.Node.Cores)
 	grown, err := energy.GrownTime(w.node.Busy, m.cpu.Node.Busy, span, cores)
@@ -127,7 +127,7 @@ func (m *Meter) attribute(span time.Duration) (residual float64, err error) {
 
 // treeUsed returns the CPU time that all pods used in the window, in seconds: 0, as far as is
 // known, where that was not read at its beginning or end, ran backwards or leapt.
-func (m *Meter) treeUsed(span time.Duration) float64 {
+func (m *powerMeter) treeUsed(span time.Duration) float64 {
 	if m.window.tree == 0 || m.cpu.Tree == 0 {
 		return 0
 	}

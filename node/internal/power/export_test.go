@@ -1,7 +1,0 @@
-package power
-
-// Exports for tests outside the package.
-
-type (
-	Measurement = measurement
-)
