@@ -43,9 +43,6 @@ type Config struct {
 	Background []Series
 	// Services are placed by the scheduler and answer requests by the time of the day.
 	Services []Service
-	// Timeline, if above 0, notes the state of the cluster once in so many seconds of
-	// the workload.
-	Timeline float64
 	// Seed selects all random streams.
 	Seed uint64
 }
@@ -90,7 +87,7 @@ func (c Config) Validate() error {
 		value float64
 	}{
 		{"Latency", c.Latency}, {"KubeletRate", c.KubeletRate},
-		{"Warmup", c.Warmup}, {"Timeline", c.Timeline}, {"Horizon", c.Horizon},
+		{"Warmup", c.Warmup}, {"Horizon", c.Horizon},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return refuse(f.name, f.value, "a finite number ≥ 0 (0 is the default)")
