@@ -1,7 +1,8 @@
 package experiment
 
-// Best and Digest are for tests.
+// These are for tests.
 var (
-	Best   = best
-	Digest = digest
+	Best           = best
+	Digest         = digest
+	ErrFixedOption = errFixedOption
 )

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim"
-	"github.com/spazio-scheduler/spazio/sim/option"
 )
 
 // unset are the fields of sim.Spazio that are no settings: those that the
@@ -18,8 +17,8 @@ var unset = []string{
 	"agent.estimator.prior", "agent.model.centre", "freshness.policy", "profiles.config.zone",
 }
 
-func settings(s *sim.Spazio) option.Fields {
-	fields := option.Of(s)
+func settings(s *sim.Spazio) OptionFields {
+	fields := OptionsOf(s)
 	for _, name := range unset {
 		delete(fields, name)
 	}
@@ -33,22 +32,22 @@ func Settings() []string { return settings(new(sim.Spazio)).Names() }
 var errAssignment = errors.New("want name=value")
 
 // Set makes an assignment, "agent.churn-hold=500ms". The error is an
-// *option.Error; s is then as it was.
+// *OptionError; s is then as it was.
 func Set(s *sim.Spazio, assignment string) error {
 	name, value, ok := strings.Cut(assignment, "=")
 	if !ok {
-		return fmt.Errorf("experiment: %w", &option.Error{Name: assignment, Err: errAssignment})
+		return fmt.Errorf("experiment: %w", &OptionError{Name: assignment, Err: errAssignment})
 	}
 	changed := *s
 	err := settings(&changed).Set(name, value)
 	switch {
-	case errors.Is(err, option.ErrUnknown):
+	case errors.Is(err, ErrUnknownOption):
 		return fmt.Errorf("experiment: %w; there are %s", err, strings.Join(Settings(), ", "))
 	case err != nil:
 		return fmt.Errorf("experiment: %w", err)
 	}
 	if err := changed.Validate(); err != nil {
-		return fmt.Errorf("experiment: %w", &option.Error{Name: name, Value: value, Err: err})
+		return fmt.Errorf("experiment: %w", &OptionError{Name: name, Value: value, Err: err})
 	}
 	*s = changed
 	return nil
