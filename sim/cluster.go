@@ -136,7 +136,7 @@ func Run(ctx context.Context, c Config, pods []Pod) (Result, error) {
 
 // checked returns the configuration with its defaults, if it and the pods are valid.
 func checked(c Config, pods []Pod) (Config, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return c, err
 	}
 	c = c.withDefaults()

@@ -57,9 +57,9 @@ type Series struct {
 // maxNodes bounds what a run may ask of memory by mistake.
 const maxNodes = 100_000
 
-// Validate returns a *field.Error of this package or of package node, or what the
+// validate returns a *field.Error of this package or of package node, or what the
 // scheduler's options are refused for.
-func (c Config) Validate() error {
+func (c Config) validate() error {
 	if c.Nodes < 0 || c.Nodes > maxNodes {
 		return refuse("Nodes", c.Nodes, fmt.Sprintf("0 (default) to %d", maxNodes))
 	}

@@ -139,7 +139,7 @@ type spazioAgent struct {
 	view      reserve.View // of signal and what is in flight
 }
 
-// Validate returns a *field.Error, or what a part's options are refused for.
+// validate returns a *field.Error, or what a part's options are refused for.
 func (o Spazio) Validate() error {
 	for _, f := range []struct {
 		name  string
@@ -160,7 +160,7 @@ func (o Spazio) Validate() error {
 			return err
 		}
 	}
-	return errors.Join(o.Profiles.Validate(), o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Overdue.Validate(), o.Aggregate.Validate())
+	return errors.Join(o.Profiles.validate(), o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Overdue.Validate(), o.Aggregate.Validate())
 }
 
 // pipeline is the configuration of an agent, without its node's name.

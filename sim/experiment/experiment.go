@@ -21,7 +21,7 @@ type Params struct {
 	// Nodes and Cores size a cluster of nodes that are alike, in the place of the
 	// experiment's fleets; the other is 19 or 4 where one is set.
 	Nodes, Cores int
-	// Fleet is the name of the fleet, see Sizes, where the nodes are of one.
+	// Fleet is the name of the fleet, see sizesOf, where the nodes are of one.
 	Fleet string
 	// Pods is the size of a batch; an experiment has so many a core.
 	Pods int
@@ -44,8 +44,8 @@ type Params struct {
 	// Cluster holds the cluster's delays; its nodes, seed and scheduler are set
 	// from the rest.
 	Cluster sim.Config
-	// Set makes assignments to the scheduler Spazio, "agent.churn-hold=500ms";
-	// see Set. Labels of cases name them.
+	// setOption makes assignments to the scheduler Spazio, "agent.churn-hold=500ms";
+	// see Settings. Labels of cases name them.
 	Set []string
 	// HeldOut has traces replayed from their second half, which is not for
 	// tuning, in place of the first.
@@ -76,7 +76,7 @@ type Sweep struct {
 	mix        []string
 	belief     []belief
 	slots      []int
-	// Fleet lists names of fleets, see Sizes.
+	// Fleet lists names of fleets, see sizesOf.
 	Fleet []string
 }
 
@@ -97,7 +97,7 @@ type Experiment struct {
 	// has no nodes, would not know of the rest.
 	partial bool
 	idle    bool
-	// schedulers are compared by default; nil means Field. Where they are chosen, all of
+	// schedulers are compared by default; nil means defaultSchedulers. Where they are chosen, all of
 	// them answer the question.
 	schedulers []string
 	chosen     bool
@@ -131,7 +131,7 @@ func namesOf[T any](all []T, name func(T) string) []string {
 // ErrNoTrace refuses an experiment that replays a trace and was given none (Params.Trace).
 var ErrNoTrace = errors.New("experiment: needs a trace")
 
-// Given is an experiment of pods that are given, under every scheduler of Field: those
+// Given is an experiment of pods that are given, under every scheduler of defaultSchedulers: those
 // of a file, for one (workload.ReadPods). Each seed draws their start-up latencies.
 func Given(name string, pods []sim.Pod) Experiment {
 	return Experiment{
@@ -175,7 +175,7 @@ var experiments = []Experiment{
 		Name: "batch", alias: "b1", Title: "A batch at once",
 		Question: "Thirteen pods a core that declare nothing are created at once: how long do they run and wait, and what is lost on the way?",
 		perCore:  batchPerCore,
-		sweep:    Sweep{Work: []float64{.1, 1, 10, 60}, Law: workload.Laws(), Fleet: Fleets()},
+		sweep:    Sweep{Work: []float64{.1, 1, 10, 60}, Law: workload.Laws(), Fleet: fleetNames()},
 		build:    batchOf,
 	},
 	{
@@ -189,21 +189,21 @@ var experiments = []Experiment{
 		Name: "memory", alias: "b3", Title: "A batch that presses on memory",
 		Question: "Of thirteen pods a core half take a core, half a tenth of one and as much memory as 12 % of a node of 4 cores has, within seconds, and none declares anything: who keeps nodes from killing them?",
 		defaults: Params{mixed: true}, perCore: batchPerCore,
-		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: fleetNames()},
 		build: mixture(workload.Mix{}),
 	},
 	{
 		Name: "mixed-io", alias: "b3io", Title: "A batch of CPU, memory and waiting",
 		Question: "As memory, but a third each: a core; a tenth of one and memory; a fifth of one and nothing else, as pods that wait for disk or network.",
 		defaults: Params{mixed: true}, perCore: batchPerCore,
-		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: fleetNames()},
 		build: mixture(thirds),
 	},
 	{
 		Name: "unlike", alias: "b4", Title: "A batch of unlike pods",
 		Question: "Pods of a quarter of a core, one, four and eight cores, of as many threads, whose memory grows over seconds, and none declares anything: what if pods have little in common?",
 		defaults: Params{mixed: true}, perCore: batchPerCore / 2,
-		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: fleetNames()},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Wide(seed, p.Pods, p.Work, p.Law)
 			return p.cluster(), pods, err
@@ -213,13 +213,13 @@ var experiments = []Experiment{
 		Name: "cache", alias: "b5", Title: "A batch that lives in its caches",
 		Question: "As batch, but a pod that takes turns with others finds its caches full of their data, as measured on a real kernel: what does it cost to run all of them at once?",
 		defaults: Params{crowding: node.Cached}, perCore: batchPerCore,
-		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: fleetNames()},
 		build: batchOf,
 	},
 	{
 		Name: "servers", alias: "s1", Title: "Servers beside a batch",
 		Question: "One node in three runs a server of 100 requests of 2.5 ms a second: what does a batch around it do to its response times, whether it declares a core or nothing?",
-		perCore:  batchPerCore / 2, partial: true, idle: true, schedulers: append(Field(), reserving),
+		perCore:  batchPerCore / 2, partial: true, idle: true, schedulers: append(defaultSchedulers(), reserving),
 		sweep: Sweep{
 			Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{small, mixed},
 			Requests: []workload.Requests{workload.RequestNone, workload.RequestServers},
@@ -309,23 +309,23 @@ func crowded(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 	return p.cluster(), append(pods, workload.StartUp(seed, late)...), nil
 }
 
-// OneFleet returns the experiment on the first of its fleets.
-func (e Experiment) OneFleet() Experiment {
+// oneFleet returns the experiment on the first of its fleets.
+func (e Experiment) oneFleet() Experiment {
 	e.sweep.Fleet = e.sweep.Fleet[:min(1, len(e.sweep.Fleet))]
 	return e
 }
 
 // fewSchedulers returns the experiment under those of its schedulers that are
-// Leading or that Field does not have, or as it is where its question names them.
+// Leading or that defaultSchedulers does not have, or as it is where its question names them.
 func (e Experiment) fewSchedulers() Experiment {
 	if e.chosen {
 		return e
 	}
 	own := e.schedulers
 	if len(own) == 0 {
-		own = Field()
+		own = defaultSchedulers()
 	}
-	leading, field := Leading(), Field()
+	leading, field := Leading(), defaultSchedulers()
 	e.schedulers = nil
 	for _, name := range own {
 		if slices.Contains(leading, name) || !slices.Contains(field, name) {
@@ -426,7 +426,7 @@ const batchPerCore = 13
 
 // Cases are the combinations of the sweep. Values of p go before the
 // experiment's defaults. It returns a *NameError for a fleet that is none, ErrNoTrace
-// where a trace is missing, workload.ErrTrace where a folder of it is, and the errors of Set.
+// where a trace is missing, workload.ErrTrace where a folder of it is, and the errors of setOption.
 func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	if e.NeedsTrace != "" && p.Trace == nil {
 		return nil, fmt.Errorf("%w: %s wants %s", ErrNoTrace, e.Name, e.NeedsTrace)

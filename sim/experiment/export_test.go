@@ -1,8 +1,19 @@
 package experiment
 
 // These are for tests.
+const Reference = reference
+
 var (
-	Best           = best
-	Digest         = digest
-	ErrFixedOption = errFixedOption
+	Best              = best
+	DefaultSchedulers = defaultSchedulers
+	Digest            = digest
+	EnergyField       = energyField
+	ErrFixedOption    = errFixedOption
+	FleetNames        = fleetNames
+	Holm              = holm
+	SchedulerOf       = schedulerOf
+	Set               = setOption
+	SizesOf           = sizesOf
 )
+
+func (e Experiment) OneFleet() Experiment { return e.oneFleet() }

@@ -77,7 +77,7 @@ func kebab(name string) string {
 // Names lists the fields in order of their names.
 func (f OptionFields) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// Set assigns what the text says. The error is an *OptionError, and the field then has
+// setOption assigns what the text says. The error is an *OptionError, and the field then has
 // the value it had.
 func (f OptionFields) Set(name, text string) error {
 	field, ok := f[name]

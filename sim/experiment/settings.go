@@ -25,15 +25,15 @@ func settings(s *sim.Spazio) OptionFields {
 	return fields
 }
 
-// Settings lists the names that Set takes: the fields of sim.Spazio, as
+// Settings lists the names that setOption takes: the fields of sim.Spazio, as
 // agent.filter.hold for Agent.Filter.Hold.
 func Settings() []string { return settings(new(sim.Spazio)).Names() }
 
 var errAssignment = errors.New("want name=value")
 
-// Set makes an assignment, "agent.churn-hold=500ms". The error is an
+// setOption makes an assignment, "agent.churn-hold=500ms". The error is an
 // *OptionError; s is then as it was.
-func Set(s *sim.Spazio, assignment string) error {
+func setOption(s *sim.Spazio, assignment string) error {
 	name, value, ok := strings.Cut(assignment, "=")
 	if !ok {
 		return fmt.Errorf("experiment: %w", &OptionError{Name: assignment, Err: errAssignment})
@@ -55,7 +55,7 @@ func Set(s *sim.Spazio, assignment string) error {
 
 // with returns the case with one more assignment, which its label names.
 func (c Case) with(assignment string) (Case, error) {
-	if err := Set(&c.Params.spazio, assignment); err != nil {
+	if err := setOption(&c.Params.spazio, assignment); err != nil {
 		return Case{}, err
 	}
 	c.Params.Set = append(slices.Clone(c.Params.Set), assignment)
