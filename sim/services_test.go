@@ -164,9 +164,9 @@ func TestPhases(t *testing.T) {
 	if need := p.Need(); p.Solo() != 12 || need.CPU != 10./12 || need.Memory != 3<<29 {
 		t.Errorf("alone for %g s, needs %+v", p.Solo(), need)
 	}
-	bound, err := sim.LowerBound(sim.Config{Nodes: 1}, []sim.Pod{p})
-	if err != nil || bound.Makespan != 12 {
-		t.Errorf("bound %+v, %v", bound, err)
+	makespan, _, err := sim.LowerBound(sim.Config{Nodes: 1}, []sim.Pod{p})
+	if err != nil || makespan != 12 {
+		t.Errorf("least makespan %g s, %v", makespan, err)
 	}
 	for name, scheduler := range map[string]sim.Scheduler{"default": sim.Default{}, "profiles": counting(sim.Profiles{Known: 1}), "load-aware": sim.LoadAware{}} {
 		r := run(t, sim.Config{Nodes: 2, Scheduler: scheduler, Seed: 1}, []sim.Pod{p, p})

@@ -37,9 +37,9 @@ func works(low, high float64, laws ...workload.Law) func(Params) bool {
 	return func(p Params) bool {
 		in := len(laws) == 0
 		for _, l := range laws {
-			in = in || p.Law == l
+			in = in || p.law == l
 		}
-		return in && p.Work >= low && p.Work <= high
+		return in && p.work >= low && p.work <= high
 	}
 }
 
@@ -89,7 +89,7 @@ var claims = []claim{
 	{"finding-8", always, "memory_overload", reference, Default, false, .05, "86 / 6,770 node s"},
 
 	{"finding-9-batch", always, "makespan", reference, "scalar", false, 1.05, ".96–1.02 over five mixes"},
-	{"finding-9-batch", func(p Params) bool { return p.Memory >= .8 }, "run_mean", reference, "scalar", true, 1.05, "1.1"},
+	{"finding-9-batch", func(p Params) bool { return p.memory >= .8 }, "run_mean", reference, "scalar", true, 1.05, "1.1"},
 	{"finding-9-arrivals", always, "slowdown_p99", reference, "scalar", false, .95, "1.00–1.07 / 1.00–1.61"},
 	{"finding-9-arrivals", always, "slowdown_p99", reference, Default, false, 1.1, "1.00–1.07"},
 }

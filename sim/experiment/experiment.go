@@ -25,9 +25,9 @@ type Params struct {
 	Fleet string
 	// Pods is the size of a batch; an experiment has so many a core.
 	Pods int
-	// Work is the pods' mean in core-seconds and Law that of their work.
-	Work float64
-	Law  workload.Law
+	// work is the pods' mean in core-seconds and law that of their work.
+	work float64
+	law  workload.Law
 	// load is the share of the cores that arrivals take, for Duration seconds.
 	load, Duration float64
 	// requests is what pods declare.
@@ -51,8 +51,8 @@ type Params struct {
 	// tuning, in place of the first.
 	HeldOut bool
 
-	// Memory is the share of a mix's pods that press on memory.
-	Memory float64
+	// memory is the share of a mix's pods that press on memory.
+	memory float64
 	// mix is the experiment whose pods a batch of named workloads has, "memory" or "mixed-io", and
 	// belief what is known of workloads from the start.
 	mix    string
@@ -181,7 +181,7 @@ var experiments = []Experiment{
 	{
 		Name: "arrivals", alias: "b2", Title: "Arrivals at a steady rate",
 		Question: "Pods arrive as a Poisson process: does placement by measurements do harm where even spreading is near its best, and good near saturation?",
-		defaults: Params{Duration: 300, Law: workload.Equal},
+		defaults: Params{Duration: 300, law: workload.Equal},
 		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}, Fleet: []string{small, mixed}},
 		build:    arrivalsOf,
 	},
@@ -205,7 +205,7 @@ var experiments = []Experiment{
 		defaults: Params{mixed: true}, perCore: batchPerCore / 2,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: fleetNames()},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Wide(seed, p.Pods, p.Work, p.Law)
+			pods, err := workload.Wide(seed, p.Pods, p.work, p.law)
 			return p.cluster(), pods, err
 		},
 	},
@@ -225,7 +225,7 @@ var experiments = []Experiment{
 			Requests: []workload.Requests{workload.RequestNone, workload.RequestServers},
 		},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
+			pods, err := workload.Batch(seed, p.Pods, p.work, p.law)
 			if err != nil {
 				return sim.Config{}, nil, err
 			}
@@ -245,7 +245,7 @@ var experiments = []Experiment{
 		Name: "background", alias: "h1", Title: "Background load from traces",
 		Question:   "Nodes run loads that no scheduler knows of, replayed ten times as fast from recordings and scaled to 30 % of the cores on average: who finds the room that is left?",
 		NeedsTrace: "a directory of CPU utilisation series (.csv of NAB's EC2 files or GWA-T-12 Bitbrains)",
-		defaults:   Params{Duration: 600, Law: workload.Exponential}, partial: true,
+		defaults:   Params{Duration: 600, law: workload.Exponential}, partial: true,
 		sweep: Sweep{Work: []float64{10}, Load: []float64{.4, .6}, Fleet: []string{small, mixed}},
 		build: hidden,
 	},
@@ -267,7 +267,7 @@ var experiments = []Experiment{
 	{
 		Name: "wrong-requests", alias: "w1", Title: "Wrong requests",
 		Question: "Pods of one core arrive as a Poisson process and declare nothing, three cores or a third of one: how much does a scheduler suffer from believing them?",
-		defaults: Params{Duration: 600, Law: workload.Exponential},
+		defaults: Params{Duration: 600, law: workload.Exponential},
 		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}, Fleet: []string{small, mixed}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			c, pods, err := arrivalsOf(p, seed)
@@ -283,13 +283,13 @@ var experiments = []Experiment{
 
 // batchOf builds a batch of pods that are alike.
 func batchOf(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-	pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
+	pods, err := workload.Batch(seed, p.Pods, p.work, p.law)
 	return p.cluster(), pods, err
 }
 
 // arrivalsOf builds pods that are alike and arrive at a steady rate.
 func arrivalsOf(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-	pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
+	pods, err := workload.Poisson(seed, p.load, p.cores(), p.work, p.Duration, p.law)
 	return p.cluster(), pods, err
 }
 
@@ -304,7 +304,7 @@ func crowded(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 	}
 	late := make([]sim.Pod, p.Nodes)
 	for i := range late {
-		late[i] = sim.Pod{Created: p.Duration/60 + float64(i)/10, Work: p.Work}
+		late[i] = sim.Pod{Created: p.Duration/60 + float64(i)/10, Work: p.work}
 	}
 	return p.cluster(), append(pods, workload.StartUp(seed, late)...), nil
 }
@@ -341,7 +341,7 @@ var thirds = workload.Mix{MemoryShare: 1. / 3, WaitingShare: 1. / 3}
 func mixture(m workload.Mix) func(Params, uint64) (sim.Config, []sim.Pod, error) {
 	return func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 		c := p.cluster()
-		pods, err := workload.Mixed(seed, p.Pods, p.Work, p.Law, node.Params{}.WithDefaults().Memory, m)
+		pods, err := workload.Mixed(seed, p.Pods, p.work, p.law, node.Params{}.WithDefaults().Memory, m)
 		return c, pods, err
 	}
 }
@@ -439,7 +439,7 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 			return nil, fmt.Errorf("%s wants %s: %w", e.Name, e.OptionalTrace, err)
 		}
 	}
-	orElse(&p.Law, e.defaults.Law)
+	orElse(&p.law, e.defaults.law)
 	orElse(&p.Duration, e.defaults.Duration)
 	orElse(&p.crowding, e.defaults.crowding)
 	alike := p.Nodes > 0 || p.Cores > 0
@@ -451,11 +451,11 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	given := p.Set
 	p.Set, p.spazio = nil, e.defaults.spazio
 	cases := []Case{{Label: e.Name, Experiment: e, Params: p}}
-	cases = expand(cases, "work", s.Work, e.sweep.Work, func(p *Params, v float64) { p.Work = v })
+	cases = expand(cases, "work", s.Work, e.sweep.Work, func(p *Params, v float64) { p.work = v })
 	cases = expand(cases, "load", s.Load, e.sweep.Load, func(p *Params, v float64) { p.load = v })
-	cases = expand(cases, "law", s.Law, e.sweep.Law, func(p *Params, v workload.Law) { p.Law = v })
+	cases = expand(cases, "law", s.Law, e.sweep.Law, func(p *Params, v workload.Law) { p.law = v })
 	cases = expand(cases, "requests", s.Requests, e.sweep.Requests, func(p *Params, v workload.Requests) { p.requests = v })
-	cases = expand(cases, "memory", s.memory, e.sweep.memory, func(p *Params, v float64) { p.Memory = v })
+	cases = expand(cases, "memory", s.memory, e.sweep.memory, func(p *Params, v float64) { p.memory = v })
 	cases = expand(cases, "mix", s.mix, e.sweep.mix, func(p *Params, v string) { p.mix = v })
 	cases = expand(cases, "belief", s.belief, e.sweep.belief, func(p *Params, v belief) { p.belief = v })
 	cases = expand(cases, "slots", s.slots, e.sweep.slots, func(p *Params, v int) { p.slots = v })

@@ -108,7 +108,7 @@ func prontos() []string {
 func arrivals(name string, load float64, title, question string, schedulers []string) Experiment {
 	return Experiment{
 		Name: name, Title: title, Question: question, schedulers: schedulers, chosen: true,
-		defaults: Params{Duration: 300, Law: workload.Equal},
+		defaults: Params{Duration: 300, law: workload.Equal},
 		sweep:    Sweep{Work: []float64{10}, Load: []float64{load}},
 		build:    arrivalsOf,
 	}
@@ -125,10 +125,10 @@ func batches(name string, work []float64, title, question string, schedulers []s
 func mixes(name string, shares []float64, title, question string, schedulers []string) Experiment {
 	return Experiment{
 		Name: name, Title: title, Question: question, schedulers: schedulers, chosen: true,
-		defaults: Params{Pods: 1000, Law: workload.Exponential, mixed: true, Overcommit: node.Swap}, // as the prototype's nodes
+		defaults: Params{Pods: 1000, law: workload.Exponential, mixed: true, Overcommit: node.Swap}, // as the prototype's nodes
 		sweep:    Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}, memory: shares},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			return mixture(workload.Mix{MemoryShare: p.Memory})(p, seed)
+			return mixture(workload.Mix{MemoryShare: p.memory})(p, seed)
 		},
 	}
 }

@@ -200,6 +200,6 @@ func allowance(times float64) func(*sim.Spazio, Params) {
 		if p.mixed {
 			pods *= 10
 		}
-		s.Agent.Avail.Allowance = times * pods * startup / p.Work
+		s.Agent.Avail.Allowance = times * pods * startup / p.work
 	}
 }
