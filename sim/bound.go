@@ -7,8 +7,9 @@ import (
 )
 
 // LowerBound computes what no scheduler can beat on the pods with the cluster's
-// cores, in seconds: the makespan, from the first creation to the last end, and the mean sojourn, from
-// creation to the end. Other metrics have no bound that says anything; a background, servers and memory only make it looser. With r the time at
+// cores, in seconds: the makespan, from the first creation to the last end, and the
+// mean sojourn, from creation to the end. Other metrics have no bound that says
+// anything. A background, servers and memory only make it looser. With r the time at
 // which a pod can begin to run at the earliest, after its creation, its start-up
 // and its init containers, w its work, s its run time alone and C the cores:
 //

@@ -139,7 +139,7 @@ type spazioAgent struct {
 	view      reserve.View // of signal and what is in flight
 }
 
-// validate returns a *field.Error, or what a part's options are refused for.
+// Validate returns a *field.Error, or what a part's options are refused for.
 func (o Spazio) Validate() error {
 	for _, f := range []struct {
 		name  string

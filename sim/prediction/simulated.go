@@ -94,7 +94,7 @@ func (w *watcher) churn(node int, at float64) {
 // Admits implements sim.Policy.
 func (w *watcher) Admits(int, int) bool { return true }
 
-// signalScore implements sim.Policy.
+// Score implements sim.Policy.
 func (w *watcher) Score(scores []float64, nodes []int, pod int) {
 	for i, n := range nodes {
 		scores[i] = w.cluster.DefaultScore(n, pod)

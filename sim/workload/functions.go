@@ -189,7 +189,7 @@ func mean(q []quantile) float64 {
 	return sum
 }
 
-// invocations replays functions for the given duration, each invocation a pod of
+// Invocations replays functions for the given duration, each invocation a pod of
 // one thread that works for its whole duration. Counts are scaled alike so that
 // they take the share load of the cores on average, and arrivals are Poisson
 // within each minute.

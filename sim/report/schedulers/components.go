@@ -29,9 +29,9 @@ type Component struct {
 	Watts []float64 `json:"watts"`
 }
 
-// table has a row a part: what all take with it, and what it adds, with the 95 % interval
+// Table has a row a part: what all take with it, and what it adds, with the 95 % interval
 // of the rounds.
-func (c Components) table() text.Table {
+func (c Components) Table() text.Table {
 	t := text.Table{
 		Title:  fmt.Sprintf("What each part takes beside those before it (joules: %s)", c.Quality),
 		Header: []string{"part", "cores", "W", "adds cores", "adds W", "says of W"},
@@ -85,7 +85,7 @@ func difference(with, without []float64) (text, says string) {
 // Save writes the parts into a directory: as a page with its picture, as a table and as
 // JSON.
 func (c Components) Save(dir string) error {
-	return save(dir, "components", "What each part takes", c.Quality, c.table(), c.chart(), c)
+	return save(dir, "components", "What each part takes", c.Quality, c.Table(), c.chart(), c)
 }
 
 // chart has a row a part: what all take with it, the mean of the rounds with its 95 %

@@ -48,10 +48,10 @@ func (g FollowedGuest) changes() (at, cores, watts []float64) {
 	return at, cores, watts
 }
 
-// table has a row a setting: the mean power a busy core with the 95 % interval of the
+// Table has a row a setting: the mean power a busy core with the 95 % interval of the
 // readings, how far they are from the mean, and by how much the change of energy from one
 // reading to the next differs from that of processor time, in 95 of a hundred.
-func (f Following) table() text.Table {
+func (f Following) Table() text.Table {
 	t := text.Table{
 		Title:  fmt.Sprintf("A guest's energy beside its processor time, its CPUs kept busy (joules: %s)", f.Quality),
 		Header: []string{"setting", "readings", "cores", "± %", "W", "± %", "W a core", "energy's change is that of processor time ±, %"},
@@ -97,7 +97,7 @@ func nineteenOf20(values []float64) float64 {
 
 // Save writes the settings into a directory, as Components does.
 func (f Following) Save(dir string) error {
-	return save(dir, "following", "A guest's energy beside its processor time", f.Quality, f.table(), f.chart(), f)
+	return save(dir, "following", "A guest's energy beside its processor time", f.Quality, f.Table(), f.chart(), f)
 }
 
 // chart has a panel a setting: energy and processor time of each reading over those of the

@@ -29,8 +29,8 @@ type GuestsRow struct {
 	Millicores float64 `json:"millicores"`
 }
 
-// table has a row a number of guests.
-func (g Guests) table() text.Table {
+// Table has a row a number of guests.
+func (g Guests) Table() text.Table {
 	t := text.Table{
 		Title:  fmt.Sprintf("Time between two publications of a guest's energy in seconds (joules: %s)", g.Quality),
 		Header: []string{"guests", "publications", "mean", "least", "p99", "most", "spazio-host-energy, millicores"},
@@ -44,7 +44,7 @@ func (g Guests) table() text.Table {
 
 // Save writes the guests into a directory, as Components does.
 func (g Guests) Save(dir string) error {
-	return save(dir, "guests", "How often guests are told their energy", g.Quality, g.table(), g.chart(), g)
+	return save(dir, "guests", "How often guests are told their energy", g.Quality, g.Table(), g.chart(), g)
 }
 
 // chart has the time between two publications of a guest by the number of guests: the mean,

@@ -250,7 +250,7 @@ func TestComponents(t *testing.T) {
 		{"scheduler", "0.2", "14", "0.1 ± 0", "2 ± 12.71", "no difference shown"},
 		{"all busy", "2", "40", "2 ± 0", "30 ± 0", "more"},
 	}
-	table := c.table()
+	table := c.Table()
 	if diff := cmp.Diff(want, table.Rows); diff != "" || !strings.Contains(table.Title, quality) {
 		t.Errorf("%s (-want +got):\n%s", table.Title, diff)
 	}
@@ -259,7 +259,7 @@ func TestComponents(t *testing.T) {
 func TestGuests(t *testing.T) {
 	g := Guests{Quality: quality, Rows: []GuestsRow{{Guests: 20, Publications: 580, Mean: 1, Least: .991, P99: 1.008, Most: 1.0126, Millicores: 2.345}}}
 	want := [][]string{{"20", "580", "1.000", "0.991", "1.008", "1.013", "2.35"}}
-	table := g.table()
+	table := g.Table()
 	if diff := cmp.Diff(want, table.Rows); diff != "" || !strings.Contains(table.Title, quality) {
 		t.Errorf("%s (-want +got):\n%s", table.Title, diff)
 	}
@@ -322,7 +322,7 @@ func TestFollowing(t *testing.T) {
 		{"alone", "3", "1.333", "43.3", "24.67", "32.8", "19 ± 4.303", "30.0"},
 		{"idle", "1", "0", "-", "10", "-", "-", "-"},
 	}
-	tab := f.table()
+	tab := f.Table()
 	if diff := cmp.Diff(want, tab.Rows); diff != "" || !strings.Contains(tab.Title, quality) {
 		t.Errorf("%s (-want +got):\n%s", tab.Title, diff)
 	}
@@ -348,7 +348,7 @@ func TestBusyCPUs(t *testing.T) {
 				{Name: "all CPUs busy", Alone: true, CPUs: cpus, Cores: []float64{busy, busy, busy}, Watts: []float64{250, 20, 500}},
 			}}
 			following := Following{Quality: quality, Settings: []FollowedGuest{{Name: "a guest", CPUs: cpus, Readings: readings(busy, 20, busy, 34, busy, 20)}}}
-			row, guest := strings.Join(parts.table().Rows[1], " "), strings.Join(following.table().Rows[0], " ")
+			row, guest := strings.Join(parts.Table().Rows[1], " "), strings.Join(following.Table().Rows[0], " ")
 			want := fmt.Sprintf("of %d CPUs were busy", cpus)
 			for _, shown := range []string{row, guest} {
 				if strings.Contains(shown, want) != (share < .9) || strings.Contains(shown, "±") == (share < .9) {
@@ -452,7 +452,7 @@ func TestColumns(t *testing.T) {
 	if err := r.WriteText(&b, text.Terminal); err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range []text.Table{components.table(), following.table()} {
+	for _, of := range []text.Table{components.Table(), following.Table()} {
 		if err := of.WriteText(&b, text.Terminal); err != nil {
 			t.Fatal(err)
 		}
