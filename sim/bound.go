@@ -6,17 +6,10 @@ import (
 	"slices"
 )
 
-// Bound is what no scheduler can fall below, in seconds. Other metrics have no bound
-// that says anything.
-type Bound struct {
-	// Makespan is from the first creation to the last end.
-	Makespan float64
-	// MeanSojourn is from creation to the end.
-	MeanSojourn float64
-}
-
 // LowerBound computes what no scheduler can beat on the pods with the cluster's
-// cores; a background, servers and memory only make it looser. With r the time at
+// cores, in seconds: the makespan, from the first creation to the last end, and the
+// mean sojourn, from creation to the end. Other metrics have no bound that says
+// anything. A background, servers and memory only make it looser. With r the time at
 // which a pod can begin to run at the earliest, after its creation, its start-up
 // and its init containers, w its work, s its run time alone and C the cores:
 //
@@ -26,10 +19,9 @@ type Bound struct {
 //     server of the speed C that serves the pod with least work left first, with
 //     preemption, which is optimal there (Schrage, Operations Research 16, 1968); that
 //     server ignores that a pod takes so many cores and no more.
-func LowerBound(c Config, pods []Pod) (Bound, error) {
-	c, err := checked(c, pods)
-	if err != nil {
-		return Bound{}, err
+func LowerBound(c Config, pods []Pod) (makespan, meanSojourn float64, err error) {
+	if c, err = checked(c, pods); err != nil {
+		return 0, 0, err
 	}
 	var jobs []job
 	first, alone, created := math.Inf(1), 0., 0.
@@ -44,7 +36,7 @@ func LowerBound(c Config, pods []Pod) (Bound, error) {
 		alone += j.ready + p.Solo()
 	}
 	if len(jobs) == 0 {
-		return Bound{}, nil
+		return 0, 0, nil
 	}
 	slices.SortStableFunc(jobs, job.compare)
 	last, left := 0., 0.
@@ -58,7 +50,7 @@ func LowerBound(c Config, pods []Pod) (Bound, error) {
 		}
 	}
 	ends := math.Max(alone, shortestFirst(jobs, c.cores()))
-	return Bound{Makespan: last - first, MeanSojourn: (ends - created) / float64(len(jobs))}, nil
+	return last - first, (ends - created) / float64(len(jobs)), nil
 }
 
 // job is a pod's work and when it can begin.

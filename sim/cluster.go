@@ -109,9 +109,7 @@ type cluster struct {
 	// mostPerCore is of another node where nodes differ.
 	mostPerCore float64
 	transit     []node.Transition
-	timeline    []Moment
 	disruptions []Disruption
-	busyBefore  float64
 	before      Energy // taken in the warm-up
 	feasible    []int
 	scores      []float64
@@ -138,7 +136,7 @@ func Run(ctx context.Context, c Config, pods []Pod) (Result, error) {
 
 // checked returns the configuration with its defaults, if it and the pods are valid.
 func checked(c Config, pods []Pod) (Config, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return c, err
 	}
 	c = c.withDefaults()
@@ -260,9 +258,6 @@ func (s *cluster) begin() {
 		}
 	}
 	s.agenda.add(event{at: flushPeriod, kind: flushed})
-	if s.Timeline > 0 {
-		s.agenda.add(event{at: s.Warmup, kind: noted})
-	}
 	if s.powered() {
 		s.agenda.add(event{at: s.Warmup, kind: opened})
 	}
@@ -306,9 +301,6 @@ func (s *cluster) handle(e event) {
 		t := s.timers[e.pod]
 		s.agenda.add(event{at: s.now + t.period, kind: timed, pod: e.pod})
 		t.f()
-	case noted:
-		s.note()
-		s.agenda.add(event{at: s.now + s.Timeline, kind: noted})
 	case loaded:
 		s.load(s.nodes[e.node])
 	case opened:

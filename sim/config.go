@@ -43,9 +43,6 @@ type Config struct {
 	Background []Series
 	// Services are placed by the scheduler and answer requests by the time of the day.
 	Services []Service
-	// Timeline, if above 0, notes the state of the cluster once in so many seconds of
-	// the workload.
-	Timeline float64
 	// Seed selects all random streams.
 	Seed uint64
 }
@@ -60,9 +57,9 @@ type Series struct {
 // maxNodes bounds what a run may ask of memory by mistake.
 const maxNodes = 100_000
 
-// Validate returns a *field.Error of this package or of package node, or what the
+// validate returns a *field.Error of this package or of package node, or what the
 // scheduler's options are refused for.
-func (c Config) Validate() error {
+func (c Config) validate() error {
 	if c.Nodes < 0 || c.Nodes > maxNodes {
 		return refuse("Nodes", c.Nodes, fmt.Sprintf("0 (default) to %d", maxNodes))
 	}
@@ -90,7 +87,7 @@ func (c Config) Validate() error {
 		value float64
 	}{
 		{"Latency", c.Latency}, {"KubeletRate", c.KubeletRate},
-		{"Warmup", c.Warmup}, {"Timeline", c.Timeline}, {"Horizon", c.Horizon},
+		{"Warmup", c.Warmup}, {"Horizon", c.Horizon},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return refuse(f.name, f.value, "a finite number ≥ 0 (0 is the default)")

@@ -34,7 +34,6 @@ const (
 	published                    // a peer's telemetry is seen by its scheduler
 	shown                        // the API shows that the pod runs
 	timed                        // what Every was asked for is due
-	noted                        // the timeline's next moment
 	overdue                      // the pod may have waited for room for too long
 	readout                      // an agent reads the pod
 	uploaded                     // the node's windows may be on their way

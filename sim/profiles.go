@@ -68,8 +68,8 @@ func (p Profiles) withDefaults() Profiles {
 	return p
 }
 
-// Validate returns a *field.Error, or what the profiles' configuration is refused for.
-func (p Profiles) Validate() error {
+// validate returns a *field.Error, or what the profiles' configuration is refused for.
+func (p Profiles) validate() error {
 	for _, f := range []struct {
 		name  string
 		value float64

@@ -51,8 +51,8 @@ type Pronto struct {
 	ByChance bool
 }
 
-// Validate returns a *field.Error of this package or of package pronto.
-func (o Pronto) Validate() error {
+// validate returns a *field.Error of this package or of package pronto.
+func (o Pronto) validate() error {
 	if o.Metrics > EachMetric {
 		return refuse("Metrics", o.Metrics, "AgentMetrics, UtilisationMetrics or EachMetric")
 	}
@@ -87,7 +87,7 @@ type prontoNode struct {
 
 // Start implements Scheduler.
 func (o Pronto) Start(c *Cluster) (Policy, error) {
-	if err := o.Validate(); err != nil {
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	setDefault(&o.Push, DefaultPush)

@@ -35,7 +35,7 @@ func (o Recommended) Start(c *Cluster) (Policy, error) {
 	if err := o.Preset.Validate(); err != nil {
 		return nil, err
 	}
-	if err := o.Profiles.Validate(); err != nil {
+	if err := o.Profiles.validate(); err != nil {
 		return nil, err
 	}
 	o.Profiles.Config = o.Profiles.Config.For(o.Preset)

@@ -41,14 +41,12 @@ type Result struct {
 	Energy Energy
 	// Span is all time simulated, the warm-up included.
 	Span float64
-	// Timeline is what Config.Timeline asked for.
-	Timeline []Moment
 }
 
 func (s *cluster) result() Result {
 	r := Result{
 		Pods: s.pods, Records: s.records, Nodes: len(s.nodes),
-		Cores: s.cores(), End: s.lastGaveUp, Most: s.most, MostPerCore: s.mostPerCore, Span: s.now, Timeline: s.timeline, Disruptions: s.disruptions,
+		Cores: s.cores(), End: s.lastGaveUp, Most: s.most, MostPerCore: s.mostPerCore, Span: s.now, Disruptions: s.disruptions,
 		Unserved: s.unserved(),
 	}
 	for _, record := range r.Records {

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,6 +14,23 @@ import (
 
 // anywhere is a server that no scheduler has placed yet.
 var anywhere = []sim.Pod{{Workload: "a", Server: node.Server{Rate: 1, Work: .05}}}
+
+// counted is a scheduler beside which observe is called every ten seconds with the number of pods on nodes.
+type counted struct {
+	sim.Scheduler
+	observe func(at float64, pods int)
+}
+
+func (s counted) Start(c *sim.Cluster) (sim.Policy, error) {
+	c.Every(10, 10, func() {
+		n := 0
+		for node := range c.Nodes() {
+			n += len(c.PodsTo(nil, node))
+		}
+		s.observe(c.Now(), n)
+	})
+	return s.Scheduler.Start(c)
+}
 
 // rush is a service whose load is 1 core, 6 and 1 again, for twenty minutes each, and a pod
 // that ends the run.
@@ -31,13 +49,15 @@ func TestServicesFollowTheirLoad(t *testing.T) {
 	for name, scheduler := range map[string]sim.Scheduler{
 		"default": sim.Default{}, "spazio": sim.Spazio{}, "profiles": counting(sim.Profiles{}), "load-aware": sim.LoadAware{},
 	} {
-		c := sim.Config{Nodes: 4, Scheduler: scheduler, Services: []sim.Service{service}, Timeline: 10, Seed: 3}
+		counts := map[float64]int{}
+		c := sim.Config{Nodes: 4, Services: []sim.Service{service}, Seed: 3}
+		c.Scheduler = counted{scheduler, func(at float64, pods int) { counts[at] = pods }}
 		r := run(t, c, pods)
 		for _, span := range []struct{ from, to, want float64 }{{600, 1190, 2}, {1500, 2390, 12}, {3000, 3590, 2}} {
 			sum, n := 0., 0.
-			for _, m := range r.Timeline {
-				if m.At >= span.from && m.At <= span.to {
-					sum += float64(m.Running)
+			for at, pods := range counts {
+				if at >= span.from && at <= span.to {
+					sum += float64(pods)
 					n++
 				}
 			}
@@ -109,13 +129,11 @@ func TestServicesWithoutRoom(t *testing.T) {
 		pods[i].Request.CPU = 1
 	}
 	for name, scheduler := range map[string]sim.Scheduler{"default": sim.Default{}, "spazio": counting(sim.Profiles{})} {
-		r := run(t, sim.Config{Nodes: 1, Node: node.Params{Cores: 4}, Scheduler: scheduler, Services: []sim.Service{service}, Timeline: 10, Seed: 3}, pods)
-		most, last := 0, r.Timeline[len(r.Timeline)-2]
-		for _, m := range r.Timeline {
-			most = max(most, m.Running)
-		}
-		if most != 4 || last.Running != 2 && last.Running != 3 {
-			t.Errorf("%s: at most %d pods ran where 4 fit, %d at last", name, most, last.Running)
+		var counts []int
+		scheduler = counted{scheduler, func(_ float64, pods int) { counts = append(counts, pods) }}
+		run(t, sim.Config{Nodes: 1, Node: node.Params{Cores: 4}, Scheduler: scheduler, Services: []sim.Service{service}, Seed: 3}, pods)
+		if most, last := slices.Max(counts), counts[len(counts)-2]; most != 4 || last != 2 && last != 3 {
+			t.Errorf("%s: at most %d pods ran where 4 fit, %d at last", name, most, last)
 		}
 	}
 }
@@ -146,9 +164,9 @@ func TestPhases(t *testing.T) {
 	if need := p.Need(); p.Solo() != 12 || need.CPU != 10./12 || need.Memory != 3<<29 {
 		t.Errorf("alone for %g s, needs %+v", p.Solo(), need)
 	}
-	bound, err := sim.LowerBound(sim.Config{Nodes: 1}, []sim.Pod{p})
-	if err != nil || bound.Makespan != 12 {
-		t.Errorf("bound %+v, %v", bound, err)
+	makespan, _, err := sim.LowerBound(sim.Config{Nodes: 1}, []sim.Pod{p})
+	if err != nil || makespan != 12 {
+		t.Errorf("least makespan %g s, %v", makespan, err)
 	}
 	for name, scheduler := range map[string]sim.Scheduler{"default": sim.Default{}, "profiles": counting(sim.Profiles{Known: 1}), "load-aware": sim.LoadAware{}} {
 		r := run(t, sim.Config{Nodes: 2, Scheduler: scheduler, Seed: 1}, []sim.Pod{p, p})

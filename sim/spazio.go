@@ -160,7 +160,7 @@ func (o Spazio) Validate() error {
 			return err
 		}
 	}
-	return errors.Join(o.Profiles.Validate(), o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Overdue.Validate(), o.Aggregate.Validate())
+	return errors.Join(o.Profiles.validate(), o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Overdue.Validate(), o.Aggregate.Validate())
 }
 
 // pipeline is the configuration of an agent, without its node's name.

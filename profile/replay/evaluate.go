@@ -159,7 +159,7 @@ func lengths(s []Series, o Options) string {
 
 // evaluateEach replays each series through a predictor of its own. Series too short
 // for a prediction count for nothing.
-func evaluateEach(ctx context.Context, s []Series, p Predictor, o Options) ([]errorSums, error) {
+func evaluateEach(ctx context.Context, s []Series, p predictor, o Options) ([]errorSums, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -231,24 +231,23 @@ func Predictions(s Series, o Options) (all []Prediction, err error) {
 	return all, err
 }
 
-func evaluate(s Series, p Predictor, o Options) (t errorSums, err error) {
+func evaluate(s Series, p predictor, o Options) (t errorSums, err error) {
 	err = predict(s, p, o, func(p Prediction) { t.add(p.Predicted, p.Mean, p.Largest) })
 	return t, err
 }
 
 // predict replays a series and calls each for every prediction whose window is over.
-func predict(s Series, p Predictor, o Options, each func(Prediction)) error {
+func predict(s Series, p predictor, o Options, each func(Prediction)) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	f, err := p.New(s.Resource)
+	f, err := p.new(s.Resource)
 	if err != nil {
 		return err
 	}
-	oracle, _ := f.(*oracle)
 	end := 0
 	for i, at := range s.Times {
-		if err := f.Observe(at, s.Values[i]); err != nil {
+		if err := f.observe(at, s.Values[i]); err != nil {
 			return err
 		}
 		if at.Sub(s.Times[0]) < o.WarmUp {
@@ -262,10 +261,10 @@ func predict(s Series, p Predictor, o Options, each func(Prediction)) error {
 		}
 		if end > i+1 { // no hole in the series
 			mean, largest := summary(s.Values[i+1 : end])
-			if oracle != nil {
-				oracle.largest = largest
+			if f.foresee != nil {
+				f.foresee(largest)
 			}
-			each(Prediction{at, s.Values[i], f.Predict(at), mean, largest})
+			each(Prediction{at, s.Values[i], f.predict(at), mean, largest})
 		}
 	}
 	return nil
@@ -279,18 +278,19 @@ func summary(values []float64) (mean, largest float64) {
 	return mean / float64(len(values)), largest
 }
 
-// Predictor is a way to predict. Name is its name, with its parameter.
-type Predictor struct {
-	Name string
-	// New returns one for a job, which is for one goroutine at a time.
-	New func(Resource) (Forecaster, error)
+// predictor is a way to predict, by its name, with its parameter. Its new returns a forecaster for a job.
+type predictor struct {
+	name string
+	new  func(Resource) (forecaster, error)
 }
 
-// Forecaster learns from one job and says what will be enough for it, in the unit of the
+// forecaster learns from one job and predicts what will be enough for it, in the unit of the
 // values observed. Times never go back. Each is used by one goroutine.
-type Forecaster interface {
-	Observe(at time.Time, value float64) error
-	Predict(at time.Time) float64
+type forecaster struct {
+	observe func(at time.Time, value float64) error
+	// foresee, if set, is called before predict with the largest value to come.
+	foresee func(largest float64)
+	predict func(at time.Time) float64
 }
 
 // scale is the one a resource is kept on.

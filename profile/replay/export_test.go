@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"time"
 
 	"github.com/spazio-scheduler/spazio/profile"
 )
@@ -9,8 +10,25 @@ import (
 // These are exported for tests of the package from outside.
 
 type (
-	Point = point
+	Point     = point
+	Predictor = predictor
 )
+
+func (p predictor) New(r Resource) (forecaster, error) { return p.new(r) }
+
+func (f forecaster) Observe(at time.Time, value float64) error { return f.observe(at, value) }
+
+func (f forecaster) Predict(at time.Time) float64 { return f.predict(at) }
+
+// Always predicts one value.
+func Always(v float64) Predictor {
+	return predictor{"always", func(Resource) (forecaster, error) {
+		return forecaster{
+			observe: func(time.Time, float64) error { return nil },
+			predict: func(time.Time) float64 { return v },
+		}, nil
+	}}
+}
 
 var (
 	Of = of

@@ -19,24 +19,12 @@ func (r Resource) rule(p profile.Preset) (profile.Rule, error) {
 	return rule, rule.Validate()
 }
 
-// forecaster is a Forecaster made of functions.
-type forecaster struct {
-	observe func(at time.Time, value float64) error
-	predict func(at time.Time) float64
-}
-
-// Observe implements Forecaster.
-func (f forecaster) Observe(at time.Time, value float64) error { return f.observe(at, value) }
-
-// Predict implements Forecaster.
-func (f forecaster) Predict(at time.Time) float64 { return f.predict(at) }
-
 // of predicts as a preset recommends.
-func of(p profile.Preset) Predictor {
-	return Predictor{Name: p.Name, New: func(r Resource) (Forecaster, error) {
+func of(p profile.Preset) predictor {
+	return predictor{p.Name, func(r Resource) (forecaster, error) {
 		rule, err := r.rule(p)
 		if err != nil {
-			return nil, err
+			return forecaster{}, err
 		}
 		h, err := profile.NewHistory(profile.HistoryConfig{Scale: r.scale(), HalfLife: rule.HalfLife})
 		return forecaster{
@@ -49,11 +37,11 @@ func of(p profile.Preset) Predictor {
 // literal predicts as the thesis is written: the values decay, and of what is left of
 // them it takes a percentile of CPU and the peak of memory. The half-lives, percentile and
 // margin of its preset hold, its slots do not.
-func literal(p profile.Preset) Predictor {
-	return Predictor{Name: "seed-literal", New: func(r Resource) (Forecaster, error) {
+func literal(p profile.Preset) predictor {
+	return predictor{"seed-literal", func(r Resource) (forecaster, error) {
 		rule, err := r.rule(p)
 		d := &decayed{rule: rule}
-		return forecaster{d.observe, d.predict}, err
+		return forecaster{observe: d.observe, predict: d.predict}, err
 	}}
 }
 
@@ -92,20 +80,14 @@ func (f *decayed) predict(at time.Time) float64 {
 
 // oracle predicts the largest sample that comes: no predictor that always holds
 // takes less.
-type oracle struct {
-	forecaster
-	largest float64
-}
-
-// newOracle returns a Predictor of oracles.
-func newOracle() Predictor {
-	return Predictor{Name: "oracle", New: func(Resource) (Forecaster, error) {
-		o := &oracle{}
-		o.forecaster = forecaster{
+func oracle() predictor {
+	return predictor{"oracle", func(Resource) (forecaster, error) {
+		most := 0.
+		return forecaster{
 			observe: func(time.Time, float64) error { return nil },
-			predict: func(time.Time) float64 { return o.largest },
-		}
-		return o, nil
+			foresee: func(largest float64) { most = largest },
+			predict: func(time.Time) float64 { return most },
+		}, nil
 	}}
 }
 
@@ -160,7 +142,7 @@ func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, er
 		presets = append(presets, *o.Own)
 	}
 	all, done := (len(presets)+1)*(1+len(percentiles))+1, 0
-	each := func(p Predictor) ([]errorSums, error) {
+	each := func(p predictor) ([]errorSums, error) {
 		sums, err := evaluateEach(ctx, s, p, o)
 		if err == nil && len(s) > 0 && score(sums, -1).N == 0 {
 			err = fmt.Errorf("%v: %w: %s", r, ErrShort, lengths(s, o.withDefaults()))
@@ -182,8 +164,8 @@ func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, er
 	if err != nil {
 		return nil, err
 	}
-	best := Curve{Name: newOracle().Name, resource: r}
-	if best.own, err = each(newOracle()); err != nil {
+	best := Curve{Name: oracle().name, resource: r}
+	if best.own, err = each(oracle()); err != nil {
 		return nil, err
 	}
 	best.rate(-1)
@@ -194,8 +176,8 @@ func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, er
 	return curves, nil
 }
 
-func curve(r Resource, p profile.Preset, of func(profile.Preset) Predictor, each func(Predictor) ([]errorSums, error)) (c Curve, err error) {
-	c = Curve{Name: of(p).Name, resource: r}
+func curve(r Resource, p profile.Preset, of func(profile.Preset) predictor, each func(predictor) ([]errorSums, error)) (c Curve, err error) {
+	c = Curve{Name: of(p).name, resource: r}
 	if c.own, err = each(of(p)); err != nil {
 		return c, err
 	}

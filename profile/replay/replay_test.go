@@ -28,16 +28,6 @@ func every(r replay.Resource, n int, value func(i int) float64) replay.Series {
 	return s
 }
 
-// always predicts one value.
-func always(v float64) replay.Predictor {
-	return replay.Predictor{Name: "always", New: func(replay.Resource) (replay.Forecaster, error) { return constant(v), nil }}
-}
-
-type constant float64
-
-func (constant) Observe(time.Time, float64) error { return nil }
-func (c constant) Predict(time.Time) float64      { return float64(c) }
-
 const perDay = 24 * 12
 
 // A series is 1, and 3 at every 12th sample: half of the windows of 6 samples have a 3.
@@ -57,7 +47,7 @@ func TestEvaluateClosedForm(t *testing.T) {
 		{3, 1, 3/mean(145, 144) - 1, .02 * 2 * 145. / n / mean(145, 144)},
 		{1, 145. / n, 1/mean(145, 144) - 1, .98 * 2 * 144. / n / mean(145, 144)},
 	} {
-		got, err := replay.Evaluate([]replay.Series{series}, always(c.value), replay.Options{})
+		got, err := replay.Evaluate([]replay.Series{series}, replay.Always(c.value), replay.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +68,7 @@ func TestEvaluateMeanOfRatios(t *testing.T) {
 	one := func(int) float64 { return 1 }
 	nine := func(int) float64 { return 9 }
 	series := []replay.Series{every(replay.CPU, 700, one), every(replay.CPU, 700, nine), every(replay.CPU, 700, func(int) float64 { return 0 })}
-	got, err := replay.Evaluate(series, always(9), replay.Options{})
+	got, err := replay.Evaluate(series, replay.Always(9), replay.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +92,7 @@ func TestEvaluateParts(t *testing.T) {
 		// Six days of the whole, less the last window, which ends outside: two of 1 core, four of 5.
 		false: {10*6/(2*1+4*5.) - 1, 6*perDay - 6}, true: {1, 2*perDay - 6},
 	} {
-		got, err := replay.Evaluate([]replay.Series{series}, always(10), replay.Options{HeldOut: held})
+		got, err := replay.Evaluate([]replay.Series{series}, replay.Always(10), replay.Options{HeldOut: held})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +100,7 @@ func TestEvaluateParts(t *testing.T) {
 			t.Errorf("held out %v: %+v, want %+v", held, got, want)
 		}
 	}
-	got, err := replay.Evaluate([]replay.Series{every(replay.CPU, 9, func(int) float64 { return 1 })}, always(1), replay.Options{})
+	got, err := replay.Evaluate([]replay.Series{every(replay.CPU, 9, func(int) float64 { return 1 })}, replay.Always(1), replay.Options{})
 	if err != nil || got != (replay.Score{}) {
 		t.Errorf("a short series: %+v, %v", got, err)
 	}
@@ -324,11 +314,11 @@ func TestReadRefuses(t *testing.T) {
 	unordered := every(replay.CPU, 3, func(int) float64 { return 1 })
 	unordered.Times[2] = unordered.Times[0]
 	for _, s := range []replay.Series{s, unordered, {Times: []time.Time{start}}} {
-		if _, err := replay.Evaluate([]replay.Series{s}, always(1), replay.Options{}); !errors.Is(err, profile.ErrInvalid) {
+		if _, err := replay.Evaluate([]replay.Series{s}, replay.Always(1), replay.Options{}); !errors.Is(err, profile.ErrInvalid) {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, err := replay.Evaluate(nil, always(1), replay.Options{WarmUp: -1}); !errors.Is(err, profile.ErrInvalid) {
+	if _, err := replay.Evaluate(nil, replay.Always(1), replay.Options{WarmUp: -1}); !errors.Is(err, profile.ErrInvalid) {
 		t.Errorf("a warm-up of -1 ns: %v", err)
 	}
 }
@@ -424,7 +414,7 @@ func TestScoresBySeries(t *testing.T) {
 
 // A job with next to no usage has no infinite overhead.
 func TestNoInfiniteOverhead(t *testing.T) {
-	score, err := replay.Evaluate([]replay.Series{every(replay.CPU, 700, func(int) float64 { return 5e-324 })}, always(1), replay.Options{})
+	score, err := replay.Evaluate([]replay.Series{every(replay.CPU, 700, func(int) float64 { return 5e-324 })}, replay.Always(1), replay.Options{})
 	if err != nil || math.IsInf(score.Overhead, 0) || math.IsInf(score.OverheadMean, 0) || math.IsInf(score.Pinball, 0) {
 		t.Errorf("%+v, %v", score, err)
 	}

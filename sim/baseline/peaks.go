@@ -12,9 +12,6 @@ import (
 // watts.
 type PowerModel struct{ K0, K1, K2 float64 }
 
-// At is the power at x percent.
-func (m PowerModel) At(x float64) float64 { return m.K0 + m.K1*math.Exp(m.K2*x) }
-
 // jump is by how much the power rises from x percent to y.
 func (m PowerModel) jump(x, y float64) float64 { return m.K1 * (math.Exp(m.K2*y) - math.Exp(m.K2*x)) }
 

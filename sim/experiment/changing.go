@@ -61,7 +61,7 @@ const coresPerService = 6
 var services = Experiment{
 	Name: "services", Title: "Services that the scheduler places, beside arrivals, for a day",
 	Question: "Services with a daily load, which an autoscaler grows and shrinks, share nodes with pods of two minutes that take so much of the cores: how many cores do these get while the p99 of the services' responses is at most 1.2 times that alone?",
-	defaults: Params{Duration: 86_400, Law: workload.Exponential, mixed: true, spazio: counting}, partial: true, idle: true,
+	defaults: Params{Duration: 86_400, law: workload.Exponential, mixed: true, spazio: counting}, partial: true, idle: true,
 	schedulers: []string{Spazio, pooled, Default, RequestsP98}, chosen: true,
 	sweep: Sweep{
 		Work: []float64{120}, Load: []float64{.3, .5, .7}, Fleet: []string{"5x4"},

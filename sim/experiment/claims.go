@@ -6,10 +6,10 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// FindingVerdict is a finding on the thesis's algorithm, held against the simulator: what
+// findingVerdict is a finding on the thesis's algorithm, held against the simulator: what
 // in it had to be replaced, and by what. Findings were made on a prototype, a fluid model
 // of the whole loop that is no part of this repository.
-type FindingVerdict struct {
+type findingVerdict struct {
 	verdict
 	// Prototype is its figure for the same comparison, of one seed, in words.
 	Prototype string
@@ -37,9 +37,9 @@ func works(low, high float64, laws ...workload.Law) func(Params) bool {
 	return func(p Params) bool {
 		in := len(laws) == 0
 		for _, l := range laws {
-			in = in || p.Law == l
+			in = in || p.law == l
 		}
-		return in && p.Work >= low && p.Work <= high
+		return in && p.work >= low && p.work <= high
 	}
 }
 
@@ -50,24 +50,24 @@ var claims = []claim{
 	{"finding-1-arrivals", always, "most_pods_per_core", "source-pooled", "source-signal", false, 1, "8 / 11 pods"},
 	{"finding-1-arrivals", always, "most_pods_per_core", "source-cautious", "source-pooled", false, 1, "5 / 8 pods"},
 	{"finding-1-arrivals", always, "slowdown_p99", "source-cautious", Default, false, 1.1, "1.00 / 1.00"},
-	{"finding-1-arrivals", always, "slowdown_p99", Reference, Default, false, 1.1, "1.00–1.09 over 12 seeds"},
+	{"finding-1-arrivals", always, "slowdown_p99", reference, Default, false, 1.1, "1.00–1.09 over 12 seeds"},
 	{"finding-1-batch", works(10, 10, workload.Equal), "run_mean", "source", Default, false, .2, "12.7 / 130 s"},
 	{"finding-1-batch", works(10, 10, workload.Equal), "makespan", "source", Default, false, 1.15, "146 / 134 s"},
 	{"finding-1-batch", works(10, 10, workload.Equal), "run_mean", "source-cautious", Default, false, .2, "10.7 / 130 s"},
 	{"finding-1-batch", works(10, 10, workload.Equal), "makespan", "source-cautious", Default, false, 1.15, "148 / 134 s"},
-	{"finding-1-batch", works(10, 10, workload.Equal), "run_mean", Reference, Default, false, .2, "not run"},
-	{"finding-1-batch", works(10, 10, workload.Equal), "makespan", Reference, Default, false, 1.15, "not run"},
+	{"finding-1-batch", works(10, 10, workload.Equal), "run_mean", reference, Default, false, .2, "not run"},
+	{"finding-1-batch", works(10, 10, workload.Equal), "makespan", reference, Default, false, 1.15, "not run"},
 	{"finding-1-parts", always, "most_pods_per_core", "source-channels", "source", false, .5, "not run"},
 	{"finding-1-parts", always, "most_pods_per_core", "source-headroom-floored", "source-headroom", false, .8, "not run"},
 
 	{"finding-2", always, "most_pods_per_core", "source", "source-headroom", true, 1, "110 / 92 pods"},
 	{"finding-2", always, "sojourn_mean", "source-headroom-cautious", "source-cautious", false, .9, "not run"},
 
-	{"finding-3", works(0, 1), "makespan", Reference, "blocks-alone", false, .95, "half a second a slot"},
-	{"finding-3", works(10, endless), "makespan", Reference, "blocks-alone", false, 1.02, "half a second a slot"},
+	{"finding-3", works(0, 1), "makespan", reference, "blocks-alone", false, .95, "half a second a slot"},
+	{"finding-3", works(10, endless), "makespan", reference, "blocks-alone", false, 1.02, "half a second a slot"},
 
-	{"finding-4", works(0, 1), "makespan", Reference, Default, true, 1.5, "throughput .46 at w = 1"},
-	{"finding-4", works(0, 1), "makespan", "allowance-1", Reference, false, .8, "throughput .6–.7 at w = 1, .85 at .1"},
+	{"finding-4", works(0, 1), "makespan", reference, Default, true, 1.5, "throughput .46 at w = 1"},
+	{"finding-4", works(0, 1), "makespan", "allowance-1", reference, false, .8, "throughput .6–.7 at w = 1, .85 at .1"},
 	{"finding-4", works(10, endless), "most_pods_per_core", "allowance-2", "allowance-1", true, 1.5, "39 pods at w = 10"},
 
 	{"finding-5", always, "slowdown_p99", "reference", "cold-2", false, .9, "1.5 / 2.0"},
@@ -75,30 +75,30 @@ var claims = []claim{
 
 	{"finding-6", always, "sojourn_mean", "source-cautious-open", "source-cautious", false, .9, "locked out for good"},
 	{"finding-6", always, "least_share", "source-cautious-open", "source-cautious", true, 1.1, "locked out for good"},
-	{"finding-6", always, "sojourn_mean", "no-floor", Reference, true, 1.05, "not run"},
+	{"finding-6", always, "sojourn_mean", "no-floor", reference, true, 1.05, "not run"},
 
 	{"finding-7", works(10, 10, workload.Equal), "makespan", centralQueue, Default, true, .95, "140 / 132 s"},
-	{"finding-7", works(10, endless, workload.Equal), "makespan", Reference, Default, true, 1, "148 / 134 s"},
-	{"finding-7", works(10, endless, workload.Exponential), "makespan", Reference, Default, false, 1, "156–164 / 166 s; 915–925 / 989 s"},
+	{"finding-7", works(10, endless, workload.Equal), "makespan", reference, Default, true, 1, "148 / 134 s"},
+	{"finding-7", works(10, endless, workload.Exponential), "makespan", reference, Default, false, 1, "156–164 / 166 s; 915–925 / 989 s"},
 
-	{"finding-8", always, "most_pods_per_core", "unguarded", Reference, true, 1.5, "86 pods"},
-	{"finding-8", always, "memory_overload", Reference, "unguarded", false, .5, "86 / 1,165 node s"},
-	{"finding-8", always, "memory_overload", Reference, "no-slow-start", false, .9, "not run"},
-	{"finding-8", always, "run_mean", Reference, Default, false, .2, "12.7 / 355 s"},
-	{"finding-8", always, "makespan", Reference, Default, false, .4, "95 / 425 s"},
-	{"finding-8", always, "memory_overload", Reference, Default, false, .05, "86 / 6,770 node s"},
+	{"finding-8", always, "most_pods_per_core", "unguarded", reference, true, 1.5, "86 pods"},
+	{"finding-8", always, "memory_overload", reference, "unguarded", false, .5, "86 / 1,165 node s"},
+	{"finding-8", always, "memory_overload", reference, "no-slow-start", false, .9, "not run"},
+	{"finding-8", always, "run_mean", reference, Default, false, .2, "12.7 / 355 s"},
+	{"finding-8", always, "makespan", reference, Default, false, .4, "95 / 425 s"},
+	{"finding-8", always, "memory_overload", reference, Default, false, .05, "86 / 6,770 node s"},
 
-	{"finding-9-batch", always, "makespan", Reference, "scalar", false, 1.05, ".96–1.02 over five mixes"},
-	{"finding-9-batch", func(p Params) bool { return p.Memory >= .8 }, "run_mean", Reference, "scalar", true, 1.05, "1.1"},
-	{"finding-9-arrivals", always, "slowdown_p99", Reference, "scalar", false, .95, "1.00–1.07 / 1.00–1.61"},
-	{"finding-9-arrivals", always, "slowdown_p99", Reference, Default, false, 1.1, "1.00–1.07"},
+	{"finding-9-batch", always, "makespan", reference, "scalar", false, 1.05, ".96–1.02 over five mixes"},
+	{"finding-9-batch", func(p Params) bool { return p.memory >= .8 }, "run_mean", reference, "scalar", true, 1.05, "1.1"},
+	{"finding-9-arrivals", always, "slowdown_p99", reference, "scalar", false, .95, "1.00–1.07 / 1.00–1.61"},
+	{"finding-9-arrivals", always, "slowdown_p99", reference, Default, false, 1.1, "1.00–1.07"},
 }
 
 // JudgeFindings holds the findings of the cases against the rows. Where a
 // scheduler of a claim was not run the claim is left out.
-func JudgeFindings(cases []Case, rows []Row) []FindingVerdict {
+func JudgeFindings(cases []Case, rows []Row) []findingVerdict {
 	ratios := map[string][]Line{}
-	var verdicts []FindingVerdict
+	var verdicts []findingVerdict
 	for _, c := range cases {
 		for _, k := range claims {
 			if k.experiment != c.Experiment.Name || !k.applies(c.Params) {
@@ -117,12 +117,12 @@ func JudgeFindings(cases []Case, rows []Row) []FindingVerdict {
 	return verdicts
 }
 
-func (k claim) verdict(label string, measured Interval) FindingVerdict {
+func (k claim) verdict(label string, measured Interval) findingVerdict {
 	sign, holds := "≤", measured.atMost(k.bound)
 	if k.atLeast {
 		sign, holds = "≥", measured.atLeast(k.bound)
 	}
-	return FindingVerdict{
+	return findingVerdict{
 		verdict{label, fmt.Sprintf("%s: %s/%s %s %g", k.metric, k.of, k.to, sign, k.bound), measured, holds},
 		k.prototype,
 	}

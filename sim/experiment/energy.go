@@ -47,8 +47,8 @@ func withEnergy(weight float64, o energy.Objective) func(Params) sim.Scheduler {
 	return func(p Params) sim.Scheduler { return p.spazio.WithEnergy(weight, o) }
 }
 
-// EnergyField are what the experiments on energy compare.
-func EnergyField() []string {
+// energyField are what the experiments on energy compare.
+func energyField() []string {
 	names := []string{Spazio}
 	for _, s := range powered {
 		names = append(names, s.Name)
@@ -81,7 +81,7 @@ func (p Params) taking(powers ...node.Power) sim.Config {
 func arriving(r workload.Requests, powers ...node.Power) func(Params, uint64) (sim.Config, []sim.Pod, error) {
 	return func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 		c := p.taking(powers...)
-		pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
+		pods, err := workload.Poisson(seed, p.load, p.cores(), p.work, p.Duration, p.law)
 		if err != nil {
 			return c, nil, err
 		}
@@ -95,7 +95,7 @@ func arriving(r workload.Requests, powers ...node.Power) func(Params, uint64) (s
 func onEnergy(name, alias, title, question string, loads []float64, build func(Params, uint64) (sim.Config, []sim.Pod, error)) Experiment {
 	return Experiment{
 		Name: name, alias: alias, Title: title, Question: question,
-		defaults: Params{Duration: 300, Law: workload.Equal, spazio: energySaving}, schedulers: EnergyField(), chosen: true,
+		defaults: Params{Duration: 300, law: workload.Equal, spazio: energySaving}, schedulers: energyField(), chosen: true,
 		sweep: Sweep{Work: []float64{10}, Load: loads, Fleet: on19},
 		build: build,
 	}
@@ -117,10 +117,10 @@ var energies = []Experiment{
 	{
 		Name: "energy-batch", alias: "e5", Title: "A batch on nodes that differ in power",
 		Question: "The nodes of energy-unlike-nodes and thirteen pods a core at once: what is there to save where all nodes are needed?",
-		defaults: Params{spazio: energySaving}, perCore: batchPerCore, schedulers: EnergyField(), chosen: true,
+		defaults: Params{spazio: energySaving}, perCore: batchPerCore, schedulers: energyField(), chosen: true,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: on19},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
+			pods, err := workload.Batch(seed, p.Pods, p.work, p.law)
 			name(pods, "batch")
 			return p.taking(frugal, wasteful), pods, err
 		},

@@ -21,13 +21,13 @@ type Params struct {
 	// Nodes and Cores size a cluster of nodes that are alike, in the place of the
 	// experiment's fleets; the other is 19 or 4 where one is set.
 	Nodes, Cores int
-	// Fleet is the name of the fleet, see Sizes, where the nodes are of one.
+	// Fleet is the name of the fleet, see sizesOf, where the nodes are of one.
 	Fleet string
 	// Pods is the size of a batch; an experiment has so many a core.
 	Pods int
-	// Work is the pods' mean in core-seconds and Law that of their work.
-	Work float64
-	Law  workload.Law
+	// work is the pods' mean in core-seconds and law that of their work.
+	work float64
+	law  workload.Law
 	// load is the share of the cores that arrivals take, for Duration seconds.
 	load, Duration float64
 	// requests is what pods declare.
@@ -44,15 +44,15 @@ type Params struct {
 	// Cluster holds the cluster's delays; its nodes, seed and scheduler are set
 	// from the rest.
 	Cluster sim.Config
-	// Set makes assignments to the scheduler Spazio, "agent.churn-hold=500ms";
-	// see Set. Labels of cases name them.
+	// setOption makes assignments to the scheduler Spazio, "agent.churn-hold=500ms";
+	// see Settings. Labels of cases name them.
 	Set []string
 	// HeldOut has traces replayed from their second half, which is not for
 	// tuning, in place of the first.
 	HeldOut bool
 
-	// Memory is the share of a mix's pods that press on memory.
-	Memory float64
+	// memory is the share of a mix's pods that press on memory.
+	memory float64
 	// mix is the experiment whose pods a batch of named workloads has, "memory" or "mixed-io", and
 	// belief what is known of workloads from the start.
 	mix    string
@@ -76,7 +76,7 @@ type Sweep struct {
 	mix        []string
 	belief     []belief
 	slots      []int
-	// Fleet lists names of fleets, see Sizes.
+	// Fleet lists names of fleets, see sizesOf.
 	Fleet []string
 }
 
@@ -97,7 +97,7 @@ type Experiment struct {
 	// has no nodes, would not know of the rest.
 	partial bool
 	idle    bool
-	// schedulers are compared by default; nil means Field. Where they are chosen, all of
+	// schedulers are compared by default; nil means defaultSchedulers. Where they are chosen, all of
 	// them answer the question.
 	schedulers []string
 	chosen     bool
@@ -131,7 +131,7 @@ func namesOf[T any](all []T, name func(T) string) []string {
 // ErrNoTrace refuses an experiment that replays a trace and was given none (Params.Trace).
 var ErrNoTrace = errors.New("experiment: needs a trace")
 
-// Given is an experiment of pods that are given, under every scheduler of Field: those
+// Given is an experiment of pods that are given, under every scheduler of defaultSchedulers: those
 // of a file, for one (workload.ReadPods). Each seed draws their start-up latencies.
 func Given(name string, pods []sim.Pod) Experiment {
 	return Experiment{
@@ -175,13 +175,13 @@ var experiments = []Experiment{
 		Name: "batch", alias: "b1", Title: "A batch at once",
 		Question: "Thirteen pods a core that declare nothing are created at once: how long do they run and wait, and what is lost on the way?",
 		perCore:  batchPerCore,
-		sweep:    Sweep{Work: []float64{.1, 1, 10, 60}, Law: workload.Laws(), Fleet: Fleets()},
+		sweep:    Sweep{Work: []float64{.1, 1, 10, 60}, Law: workload.Laws(), Fleet: fleetNames()},
 		build:    batchOf,
 	},
 	{
 		Name: "arrivals", alias: "b2", Title: "Arrivals at a steady rate",
 		Question: "Pods arrive as a Poisson process: does placement by measurements do harm where even spreading is near its best, and good near saturation?",
-		defaults: Params{Duration: 300, Law: workload.Equal},
+		defaults: Params{Duration: 300, law: workload.Equal},
 		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}, Fleet: []string{small, mixed}},
 		build:    arrivalsOf,
 	},
@@ -189,23 +189,23 @@ var experiments = []Experiment{
 		Name: "memory", alias: "b3", Title: "A batch that presses on memory",
 		Question: "Of thirteen pods a core half take a core, half a tenth of one and as much memory as 12 % of a node of 4 cores has, within seconds, and none declares anything: who keeps nodes from killing them?",
 		defaults: Params{mixed: true}, perCore: batchPerCore,
-		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: fleetNames()},
 		build: mixture(workload.Mix{}),
 	},
 	{
 		Name: "mixed-io", alias: "b3io", Title: "A batch of CPU, memory and waiting",
 		Question: "As memory, but a third each: a core; a tenth of one and memory; a fifth of one and nothing else, as pods that wait for disk or network.",
 		defaults: Params{mixed: true}, perCore: batchPerCore,
-		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: fleetNames()},
 		build: mixture(thirds),
 	},
 	{
 		Name: "unlike", alias: "b4", Title: "A batch of unlike pods",
 		Question: "Pods of a quarter of a core, one, four and eight cores, of as many threads, whose memory grows over seconds, and none declares anything: what if pods have little in common?",
 		defaults: Params{mixed: true}, perCore: batchPerCore / 2,
-		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: fleetNames()},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Wide(seed, p.Pods, p.Work, p.Law)
+			pods, err := workload.Wide(seed, p.Pods, p.work, p.law)
 			return p.cluster(), pods, err
 		},
 	},
@@ -213,19 +213,19 @@ var experiments = []Experiment{
 		Name: "cache", alias: "b5", Title: "A batch that lives in its caches",
 		Question: "As batch, but a pod that takes turns with others finds its caches full of their data, as measured on a real kernel: what does it cost to run all of them at once?",
 		defaults: Params{crowding: node.Cached}, perCore: batchPerCore,
-		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: fleetNames()},
 		build: batchOf,
 	},
 	{
 		Name: "servers", alias: "s1", Title: "Servers beside a batch",
 		Question: "One node in three runs a server of 100 requests of 2.5 ms a second: what does a batch around it do to its response times, whether it declares a core or nothing?",
-		perCore:  batchPerCore / 2, partial: true, idle: true, schedulers: append(Field(), reserving),
+		perCore:  batchPerCore / 2, partial: true, idle: true, schedulers: append(defaultSchedulers(), reserving),
 		sweep: Sweep{
 			Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{small, mixed},
 			Requests: []workload.Requests{workload.RequestNone, workload.RequestServers},
 		},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
+			pods, err := workload.Batch(seed, p.Pods, p.work, p.law)
 			if err != nil {
 				return sim.Config{}, nil, err
 			}
@@ -245,7 +245,7 @@ var experiments = []Experiment{
 		Name: "background", alias: "h1", Title: "Background load from traces",
 		Question:   "Nodes run loads that no scheduler knows of, replayed ten times as fast from recordings and scaled to 30 % of the cores on average: who finds the room that is left?",
 		NeedsTrace: "a directory of CPU utilisation series (.csv of NAB's EC2 files or GWA-T-12 Bitbrains)",
-		defaults:   Params{Duration: 600, Law: workload.Exponential}, partial: true,
+		defaults:   Params{Duration: 600, law: workload.Exponential}, partial: true,
 		sweep: Sweep{Work: []float64{10}, Load: []float64{.4, .6}, Fleet: []string{small, mixed}},
 		build: hidden,
 	},
@@ -267,7 +267,7 @@ var experiments = []Experiment{
 	{
 		Name: "wrong-requests", alias: "w1", Title: "Wrong requests",
 		Question: "Pods of one core arrive as a Poisson process and declare nothing, three cores or a third of one: how much does a scheduler suffer from believing them?",
-		defaults: Params{Duration: 600, Law: workload.Exponential},
+		defaults: Params{Duration: 600, law: workload.Exponential},
 		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}, Fleet: []string{small, mixed}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			c, pods, err := arrivalsOf(p, seed)
@@ -283,13 +283,13 @@ var experiments = []Experiment{
 
 // batchOf builds a batch of pods that are alike.
 func batchOf(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-	pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
+	pods, err := workload.Batch(seed, p.Pods, p.work, p.law)
 	return p.cluster(), pods, err
 }
 
 // arrivalsOf builds pods that are alike and arrive at a steady rate.
 func arrivalsOf(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-	pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
+	pods, err := workload.Poisson(seed, p.load, p.cores(), p.work, p.Duration, p.law)
 	return p.cluster(), pods, err
 }
 
@@ -304,28 +304,28 @@ func crowded(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 	}
 	late := make([]sim.Pod, p.Nodes)
 	for i := range late {
-		late[i] = sim.Pod{Created: p.Duration/60 + float64(i)/10, Work: p.Work}
+		late[i] = sim.Pod{Created: p.Duration/60 + float64(i)/10, Work: p.work}
 	}
 	return p.cluster(), append(pods, workload.StartUp(seed, late)...), nil
 }
 
-// OneFleet returns the experiment on the first of its fleets.
-func (e Experiment) OneFleet() Experiment {
+// oneFleet returns the experiment on the first of its fleets.
+func (e Experiment) oneFleet() Experiment {
 	e.sweep.Fleet = e.sweep.Fleet[:min(1, len(e.sweep.Fleet))]
 	return e
 }
 
 // fewSchedulers returns the experiment under those of its schedulers that are
-// Leading or that Field does not have, or as it is where its question names them.
+// Leading or that defaultSchedulers does not have, or as it is where its question names them.
 func (e Experiment) fewSchedulers() Experiment {
 	if e.chosen {
 		return e
 	}
 	own := e.schedulers
 	if len(own) == 0 {
-		own = Field()
+		own = defaultSchedulers()
 	}
-	leading, field := Leading(), Field()
+	leading, field := Leading(), defaultSchedulers()
 	e.schedulers = nil
 	for _, name := range own {
 		if slices.Contains(leading, name) || !slices.Contains(field, name) {
@@ -341,7 +341,7 @@ var thirds = workload.Mix{MemoryShare: 1. / 3, WaitingShare: 1. / 3}
 func mixture(m workload.Mix) func(Params, uint64) (sim.Config, []sim.Pod, error) {
 	return func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 		c := p.cluster()
-		pods, err := workload.Mixed(seed, p.Pods, p.Work, p.Law, node.Params{}.WithDefaults().Memory, m)
+		pods, err := workload.Mixed(seed, p.Pods, p.work, p.law, node.Params{}.WithDefaults().Memory, m)
 		return c, pods, err
 	}
 }
@@ -426,7 +426,7 @@ const batchPerCore = 13
 
 // Cases are the combinations of the sweep. Values of p go before the
 // experiment's defaults. It returns a *NameError for a fleet that is none, ErrNoTrace
-// where a trace is missing, workload.ErrTrace where a folder of it is, and the errors of Set.
+// where a trace is missing, workload.ErrTrace where a folder of it is, and the errors of setOption.
 func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	if e.NeedsTrace != "" && p.Trace == nil {
 		return nil, fmt.Errorf("%w: %s wants %s", ErrNoTrace, e.Name, e.NeedsTrace)
@@ -439,7 +439,7 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 			return nil, fmt.Errorf("%s wants %s: %w", e.Name, e.OptionalTrace, err)
 		}
 	}
-	orElse(&p.Law, e.defaults.Law)
+	orElse(&p.law, e.defaults.law)
 	orElse(&p.Duration, e.defaults.Duration)
 	orElse(&p.crowding, e.defaults.crowding)
 	alike := p.Nodes > 0 || p.Cores > 0
@@ -451,11 +451,11 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	given := p.Set
 	p.Set, p.spazio = nil, e.defaults.spazio
 	cases := []Case{{Label: e.Name, Experiment: e, Params: p}}
-	cases = expand(cases, "work", s.Work, e.sweep.Work, func(p *Params, v float64) { p.Work = v })
+	cases = expand(cases, "work", s.Work, e.sweep.Work, func(p *Params, v float64) { p.work = v })
 	cases = expand(cases, "load", s.Load, e.sweep.Load, func(p *Params, v float64) { p.load = v })
-	cases = expand(cases, "law", s.Law, e.sweep.Law, func(p *Params, v workload.Law) { p.Law = v })
+	cases = expand(cases, "law", s.Law, e.sweep.Law, func(p *Params, v workload.Law) { p.law = v })
 	cases = expand(cases, "requests", s.Requests, e.sweep.Requests, func(p *Params, v workload.Requests) { p.requests = v })
-	cases = expand(cases, "memory", s.memory, e.sweep.memory, func(p *Params, v float64) { p.Memory = v })
+	cases = expand(cases, "memory", s.memory, e.sweep.memory, func(p *Params, v float64) { p.memory = v })
 	cases = expand(cases, "mix", s.mix, e.sweep.mix, func(p *Params, v string) { p.mix = v })
 	cases = expand(cases, "belief", s.belief, e.sweep.belief, func(p *Params, v belief) { p.belief = v })
 	cases = expand(cases, "slots", s.slots, e.sweep.slots, func(p *Params, v int) { p.slots = v })

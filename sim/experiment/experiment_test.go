@@ -614,7 +614,7 @@ func TestProgress(t *testing.T) {
 // others.
 func TestObserve(t *testing.T) {
 	given := experiment.Given("mine", []sim.Pod{{Work: 2}, {Created: 1, Work: 3}})
-	c, err := given.Cases(experiment.Params{Nodes: 1, Cluster: sim.Config{Timeline: 1}}, experiment.Sweep{})
+	c, err := given.Cases(experiment.Params{Nodes: 1}, experiment.Sweep{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -623,7 +623,7 @@ func TestObserve(t *testing.T) {
 		o.Workers = workers
 		var got []string
 		o.Observe = func(c experiment.Case, scheduler string, seed uint64, r sim.Result) {
-			got = append(got, fmt.Sprintf("%s %s %d: %d pods, timeline %v", c.Label, scheduler, seed, len(r.Records), len(r.Timeline) > 3))
+			got = append(got, fmt.Sprintf("%s %s %d: %d pods, ended %v", c.Label, scheduler, seed, len(r.Records), r.End > 3))
 		}
 		rows, err := experiment.Run(t.Context(), c, o)
 		if err != nil {
@@ -632,7 +632,7 @@ func TestObserve(t *testing.T) {
 		var want []string
 		for _, scheduler := range []string{"spazio", "default"} {
 			for seed := 1; seed <= 3; seed++ {
-				want = append(want, fmt.Sprintf("mine %s %d: 2 pods, timeline true", scheduler, seed))
+				want = append(want, fmt.Sprintf("mine %s %d: 2 pods, ended true", scheduler, seed))
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

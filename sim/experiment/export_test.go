@@ -1,7 +1,19 @@
 package experiment
 
-// Best and Digest are for tests.
+// These are for tests.
+const Reference = reference
+
 var (
-	Best   = best
-	Digest = digest
+	Best              = best
+	DefaultSchedulers = defaultSchedulers
+	Digest            = digest
+	EnergyField       = energyField
+	ErrFixedOption    = errFixedOption
+	FleetNames        = fleetNames
+	Holm              = holm
+	SchedulerOf       = schedulerOf
+	Set               = setOption
+	SizesOf           = sizesOf
 )
+
+func (e Experiment) OneFleet() Experiment { return e.oneFleet() }

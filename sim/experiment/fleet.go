@@ -19,15 +19,15 @@ const (
 	mixed  = "16x4+8x16+2x64"
 )
 
-// Fleets lists them.
-func Fleets() []string { return []string{small, medium, large, mixed} }
+// fleetNames lists them.
+func fleetNames() []string { return []string{small, medium, large, mixed} }
 
 // maxFleet bounds the nodes of a fleet.
 const maxFleet = 100_000
 
-// Sizes returns the cores of each node of a fleet: "16x4+2x64" is 16 nodes of 4 cores
+// sizesOf returns the cores of each node of a fleet: "16x4+2x64" is 16 nodes of 4 cores
 // and two of 64. The error is a *NameError.
-func Sizes(fleet string) ([]int, error) {
+func sizesOf(fleet string) ([]int, error) {
 	var sizes []int
 	for part := range strings.SplitSeq(fleet, "+") {
 		nodes, cores, ok := strings.Cut(part, "x")
@@ -46,7 +46,7 @@ func (p *Params) complete(e Experiment) error {
 	p.profiles()
 	if p.Fleet != "" {
 		var err error
-		if p.sizes, err = Sizes(p.Fleet); err != nil {
+		if p.sizes, err = sizesOf(p.Fleet); err != nil {
 			return err
 		}
 		p.Nodes, p.Cores = len(p.sizes), p.sizes[0]

@@ -9,14 +9,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Holm returns the adjusted values of p, in its order, by S. Holm, "A simple sequentially
+// holm returns the adjusted values of p, in its order, by S. Holm, "A simple sequentially
 // rejective multiple test procedure" (1979): with p₍₁₎ ≤ … ≤ p₍ₘ₎ the j-th is
 //
 //	max over i ≤ j of min(1, (m−i+1)·p₍ᵢ₎)
 //
 // Those below α are rejected with a probability of at most α that any is rejected wrongly,
 // however they depend on each other. NaN, for what was not tested, stays NaN and does not count.
-func Holm(p []float64) []float64 {
+func holm(p []float64) []float64 {
 	adjusted := slices.Clone(p)
 	var order []int
 	for i, v := range p {
@@ -56,11 +56,11 @@ func pairedP(ratios []float64) float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(math.Abs(mean)/sd*math.Sqrt(n))
 }
 
-// Headline is a comparison of the headline table: the metric of a Spazio over the other scheduler's,
+// headline is a comparison of the headline table: the metric of a Spazio over the other scheduler's,
 // and the p-value that there is no difference, adjusted for the number of the table's rows. Both are
 // NaN where the test could not be computed, or where pods that did not end leave open which is better;
 // such a row still counts among them.
-type Headline struct {
+type headline struct {
 	Experiment, Scheduler, Metric, Other string
 	Ratio                                Interval
 	P, Adjusted                          float64
@@ -88,14 +88,14 @@ func offered(c Case) bool { return in("services")(c) && c.Params.load > 0 }
 
 // Headlines is the table of the cases whose schedulers were run. It is of Spazio as installed, with
 // profiles on, where that was.
-func Headlines(cases []Case, rows []Row) []Headline {
+func Headlines(cases []Case, rows []Row) []headline {
 	answered, answers := ServiceCores(cases, rows)
 	cases, rows = slices.Concat(cases, answered), slices.Concat(rows, answers)
 	ran := map[[2]string]bool{}
 	for _, r := range rows {
 		ran[[2]string{r.Experiment, r.Scheduler}] = true
 	}
-	var table []Headline
+	var table []headline
 	for _, h := range headlines {
 		for _, other := range h.others {
 			ratios := Ratios(rows, other)
@@ -105,7 +105,7 @@ func Headlines(cases []Case, rows []Row) []Headline {
 					own = Spazio
 				}
 				if h.applies(c) && ran[[2]string{c.Label, own}] && ran[[2]string{c.Label, other}] {
-					table = append(table, headline(ratios, c.Label, own, h.metric, other))
+					table = append(table, headlineOf(ratios, c.Label, own, h.metric, other))
 				}
 			}
 		}
@@ -116,7 +116,7 @@ func Headlines(cases []Case, rows []Row) []Headline {
 			p[i] = 1
 		}
 	}
-	for i, v := range Holm(p) {
+	for i, v := range holm(p) {
 		if table[i].Adjusted = v; math.IsNaN(table[i].P) {
 			table[i].Adjusted = math.NaN()
 		}
@@ -124,10 +124,10 @@ func Headlines(cases []Case, rows []Row) []Headline {
 	return table
 }
 
-// headline is a row of the table that is not adjusted yet.
-func headline(ratios []Line, label, scheduler, metric, other string) Headline {
+// headlineOf is a row of the table that is not adjusted yet.
+func headlineOf(ratios []Line, label, scheduler, metric, other string) headline {
 	nan := math.NaN()
-	h := Headline{Experiment: label, Scheduler: scheduler, Metric: metric, Other: other, Ratio: Interval{Mean: nan, Low: nan, High: nan}, P: nan}
+	h := headline{Experiment: label, Scheduler: scheduler, Metric: metric, Other: other, Ratio: Interval{Mean: nan, Low: nan, High: nan}, P: nan}
 	for _, l := range ratios {
 		if l.Experiment == label && l.Scheduler == scheduler && l.Metric == metric {
 			h.Ratio = l.Interval

@@ -204,7 +204,7 @@ func TestProntoDiffersFromAll(t *testing.T) {
 		cases(t, "h1", experiment.Params{Nodes: 3, Duration: 60, Trace: leapingTrace()}, experiment.Sweep{Load: []float64{.4}}),
 	) {
 		rows, err := experiment.Run(t.Context(), []experiment.Case{c}, experiment.Options{
-			Schedulers: append(experiment.Field(), experiment.ProntoCoin), Seeds: []uint64{1, 2},
+			Schedulers: append(experiment.DefaultSchedulers(), experiment.ProntoCoin), Seeds: []uint64{1, 2},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -309,8 +309,8 @@ func TestRequestsAreDeclared(t *testing.T) {
 
 // A fleet is read by its name, and every node is of its size.
 func TestFleets(t *testing.T) {
-	for _, name := range experiment.Fleets() {
-		sizes, err := experiment.Sizes(name)
+	for _, name := range experiment.FleetNames() {
+		sizes, err := experiment.SizesOf(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,7 +322,7 @@ func TestFleets(t *testing.T) {
 			t.Errorf("%s has %d cores", name, sum)
 		}
 	}
-	sizes, err := experiment.Sizes("2x4+1x64")
+	sizes, err := experiment.SizesOf("2x4+1x64")
 	if diff := cmp.Diff([]int{4, 4, 64}, sizes); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s, error %v", diff, err)
 	}
@@ -331,12 +331,12 @@ func TestFleets(t *testing.T) {
 		got.Machines() != "2 nodes of 4 cores, 1 nodes of 64 cores" {
 		t.Errorf("%s: %d nodes, %d cores, %d pods, %s", c[0].Label, got.Nodes, got.Cores, got.Pods, got.Machines())
 	}
-	if sizes, err := experiment.Sizes("1x2+99999x1"); len(sizes) != 100_000 || err != nil {
+	if sizes, err := experiment.SizesOf("1x2+99999x1"); len(sizes) != 100_000 || err != nil {
 		t.Errorf("the largest fleet has %d nodes, error %v", len(sizes), err)
 	}
 	for _, bad := range []string{"1x2+100000x1", "", "4", "0x4", "4x0", "ax4", "4xb", "1000000x4", "4x4+"} {
 		var name *experiment.NameError
-		if _, err := experiment.Sizes(bad); !errors.As(err, &name) {
+		if _, err := experiment.SizesOf(bad); !errors.As(err, &name) {
 			t.Errorf("%q: error %v", bad, err)
 		}
 	}

@@ -124,12 +124,12 @@ func unlike(w workload.Workloads) func(Params, uint64) (sim.Config, []sim.Pod, e
 	return func(p Params, seed uint64) (c sim.Config, pods []sim.Pod, err error) {
 		c = p.cluster()
 		if p.load == 0 && p.belief != rollout {
-			pods, err = workload.Unlike(seed, p.Pods, p.Work, p.Law, memorySized, w)
+			pods, err = workload.Unlike(seed, p.Pods, p.work, p.law, memorySized, w)
 			return c, pods, err
 		}
 		load := p.load
 		orElse(&load, .7)
-		pods, err = workload.UnlikeArrivals(seed, load, p.cores(), p.Work, p.Duration, p.Law, memorySized, w)
+		pods, err = workload.UnlikeArrivals(seed, load, p.cores(), p.work, p.Duration, p.law, memorySized, w)
 		if p.belief == rollout {
 			pods = workload.RollOut(pods, p.Duration/2, 2, memorySized*mostRolledOut)
 		}
@@ -175,21 +175,21 @@ var profiles = []Experiment{
 	{
 		Name: "profiles-arrivals", alias: "p3", Title: "Arrivals of unlike workloads",
 		Question: "The same pods arrive as a Poisson process: who does no harm while there is room, and who finds it when there is little?",
-		defaults: Params{Duration: 400, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: profiledField(),
+		defaults: Params{Duration: 400, law: workload.Equal, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, Load: []float64{.5, .7, .9}, Fleet: on19},
 		build: unlike(workload.Workloads{}),
 	},
 	{
 		Name: "profiles-wrong", alias: "p4", Title: "Profiles that are wrong, until measured",
 		Question: "What is known of all workloads at first is three tenths or three times what they take, or in the middle of arrivals a rollout doubles their memory: what does it cost?",
-		defaults: Params{Duration: 400, Law: workload.Equal, mixed: true, spazio: counting}, perCore: unlikePerCore, schedulers: profiledField(),
+		defaults: Params{Duration: 400, law: workload.Equal, mixed: true, spazio: counting}, perCore: unlikePerCore, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, belief: []belief{"x0.3", "x3", rollout}, Fleet: on19},
 		build: unlike(workload.Workloads{}),
 	},
 	{
 		Name: "profiles-frozen", alias: "p5", Title: "Profiles that are wrong and stay so",
 		Question: "The profiler says a tenth, half or three times what pods take and never learns: does the scheduler notice?",
-		defaults: Params{Law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Frozen: true}}}, perCore: unlikePerCore,
+		defaults: Params{law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Frozen: true}}}, perCore: unlikePerCore,
 		schedulers: []string{Spazio, pooled, Default, centralQueue, lowerBound},
 		sweep:      Sweep{Work: []float64{20}, belief: []belief{"x0.1", "x0.5", "x3"}, Fleet: on19},
 		build:      unlike(workload.Workloads{}),
@@ -197,18 +197,18 @@ var profiles = []Experiment{
 	{
 		Name: "profiles-daily", alias: "p6", Title: "Day and night",
 		Question:   "Four days of 400 s: pods arrive as in profiles-arrivals and by night take twice the memory. What does a profiler gain that distinguishes the hours of the day, two days or more into it?",
-		defaults:   Params{Duration: days * daySeconds, Law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Day: daySeconds}}},
+		defaults:   Params{Duration: days * daySeconds, law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Day: daySeconds}}},
 		schedulers: profiledField(),
 		sweep:      Sweep{Work: []float64{20}, Load: []float64{.5}, slots: []int{1, 4, 24}, Fleet: on19},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.UnlikeArrivals(seed, p.load, p.cores(), p.Work, p.Duration, p.Law, memorySized, workload.Workloads{})
+			pods, err := workload.UnlikeArrivals(seed, p.load, p.cores(), p.work, p.Duration, p.law, memorySized, workload.Workloads{})
 			return p.cluster(), workload.Nightly(pods, daySeconds, 2, memorySized*mostRolledOut), err
 		},
 	},
 	{
 		Name: "profiles-growing", alias: "p7", Title: "Memory that grows for a minute",
 		Question: "Pods run for 100 s and take their memory over the first 60: do profiles know ahead what readings do not show yet?",
-		defaults: Params{Duration: 800, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: profiledField(),
+		defaults: Params{Duration: 800, law: workload.Equal, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{100}, Load: []float64{.5, .7}, Fleet: on19},
 		build: unlike(workload.Workloads{Ramp: 60}),
 	},

@@ -33,7 +33,7 @@ var relief = Experiment{
 	Name: "relief", Title: "Load that grows after placement",
 	Question: "Jobs of one, two and four cores arrive beside services, and after a third of the time something else loads a third of the nodes with tasks: what does it bring, and cost, to evict pods from there?",
 	defaults: Params{
-		Duration: 3600, Law: workload.Equal, mixed: true,
+		Duration: 3600, law: workload.Equal, mixed: true,
 		spazio: sim.Spazio{Profiles: sim.Profiles{On: true}, Relief: true},
 	},
 	partial: true, chosen: true, schedulers: append([]string{Spazio}, namesOf(relieving, func(s namedScheduler) string { return s.Name })...),
@@ -60,7 +60,7 @@ func growing(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 	for _, width := range jobWidths {
 		mean += width / float64(len(jobWidths))
 	}
-	pods, err := workload.Poisson(seed, jobsShare/mean, p.cores(), p.Work, p.Duration, p.Law)
+	pods, err := workload.Poisson(seed, jobsShare/mean, p.cores(), p.work, p.Duration, p.law)
 	if err != nil {
 		return c, nil, err
 	}

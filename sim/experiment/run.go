@@ -25,7 +25,7 @@ type Row struct {
 
 // Options of Run.
 type Options struct {
-	// Schedulers by name; empty takes those of each experiment, mostly Field, and those of Own.
+	// Schedulers by name; empty takes those of each experiment and those of Own.
 	Schedulers []string
 	// Own are schedulers besides, by names that none of Schedulers has.
 	Own map[string]sim.Scheduler
@@ -107,7 +107,7 @@ func plan(cases []Case, o Options) ([]task, error) {
 			names = c.Experiment.schedulers
 		}
 		if len(names) == 0 {
-			names = Field()
+			names = defaultSchedulers()
 		}
 		if len(o.Schedulers) == 0 {
 			names = slices.Concat(names, own)
@@ -212,7 +212,7 @@ func (t task) place(c *sim.Config) (err error) {
 	case t.scheduler == Idle:
 		c.Scheduler = sim.Default{}
 	default:
-		c.Scheduler, err = SchedulerOf(t.scheduler, t.kase.Params)
+		c.Scheduler, err = schedulerOf(t.scheduler, t.kase.Params)
 	}
 	return err
 }
@@ -235,10 +235,10 @@ func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) (*sim.R
 
 // bound is the lower bound of the metrics that have one.
 func bound(c sim.Config, pods []sim.Pod) ([]sim.Metric, error) {
-	b, err := sim.LowerBound(c, pods)
+	makespan, sojourn, err := sim.LowerBound(c, pods)
 	return []sim.Metric{
-		{Name: "makespan", Value: b.Makespan, Unit: "s"},
-		{Name: "sojourn_mean", Value: b.MeanSojourn, Unit: "s"},
+		{Name: "makespan", Value: makespan, Unit: "s"},
+		{Name: "sojourn_mean", Value: sojourn, Unit: "s"},
 	}, err
 }
 

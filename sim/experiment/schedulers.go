@@ -110,9 +110,9 @@ func Schedulers() []namedScheduler {
 	return slices.Concat(schedulers, profiled, recommenders(), powered, relieving)
 }
 
-// Field is what experiments compare by default: all but variants, and of the other groups' those
+// defaultSchedulers is what experiments compare by default: all but variants, and of the other groups' those
 // that operators have.
-func Field() []string {
+func defaultSchedulers() []string {
 	var names []string
 	for _, s := range schedulers {
 		if !strings.HasPrefix(s.Name, "source") && s.Name != reserving && s.Name != ProntoCoin {
@@ -124,7 +124,7 @@ func Field() []string {
 
 // Leading are the schedulers that answer an experiment's question: this one, what
 // it is compared with and what bounds it, and of the peers one of each kind. The
-// rest of Field are variants of them.
+// rest of defaultSchedulers are variants of them.
 func Leading() []string {
 	return []string{
 		Spazio, Default, requestsRight, limitRange,
@@ -133,9 +133,9 @@ func Leading() []string {
 	}
 }
 
-// SchedulerOf makes a scheduler or a variant by its name, for a case's parameters.
+// schedulerOf makes a scheduler or a variant by its name, for a case's parameters.
 // The error is a *NameError, for what places no pods, too.
-func SchedulerOf(name string, p Params) (sim.Scheduler, error) {
+func schedulerOf(name string, p Params) (sim.Scheduler, error) {
 	s, err := byName(name)
 	if err != nil {
 		return nil, err

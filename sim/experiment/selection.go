@@ -63,7 +63,7 @@ func (s Selection) Cases() (cases []Case, left []Experiment, err error) {
 // narrow is an experiment as it is run where not the whole of it was asked for.
 func (s Selection) narrow(e Experiment) Experiment {
 	if !s.EveryFleet {
-		e = e.OneFleet()
+		e = e.oneFleet()
 	}
 	if !s.EveryScheduler {
 		e = e.fewSchedulers()

@@ -67,7 +67,7 @@ func TestSelection(t *testing.T) {
 
 // TestSelectionOfSchedulers: there are few, unless all are requested.
 func TestSelectionOfSchedulers(t *testing.T) {
-	for every, want := range map[bool]int{false: len(experiment.Leading()), true: len(experiment.Field())} {
+	for every, want := range map[bool]int{false: len(experiment.Leading()), true: len(experiment.DefaultSchedulers())} {
 		selected, _, err := experiment.Selection{
 			Names: []string{"b1"}, Sweep: experiment.Sweep{Work: []float64{.1}, Law: []workload.Law{workload.Equal}},
 			Params: experiment.Params{Pods: 1, Nodes: 1, Cores: 1}, EveryScheduler: every,

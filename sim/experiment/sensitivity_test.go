@@ -17,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/option"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -77,7 +76,7 @@ func TestConstantsRoundTrip(t *testing.T) {
 			if reflect.DeepEqual(s, sim.Spazio{}) {
 				t.Errorf("%s=%s changes nothing", c.Name, text)
 			}
-			if got := fmt.Sprint(option.Of(&s)[c.Name].Interface()); got != text {
+			if got := fmt.Sprint(experiment.OptionsOf(&s)[c.Name].Interface()); got != text {
 				t.Errorf("%s=%s reads back as %s", c.Name, text, got)
 			}
 			texts[text] = true
@@ -130,9 +129,9 @@ func TestSetRefuses(t *testing.T) {
 	}{
 		{"agent.churn-hold", "agent.churn-hold", "", nil},
 		{"speed=1", "speed", "1", func(err error) bool {
-			return errors.Is(err, option.ErrUnknown) && strings.Contains(err.Error(), "agent.churn-hold, ")
+			return errors.Is(err, experiment.ErrUnknownOption) && strings.Contains(err.Error(), "agent.churn-hold, ")
 		}},
-		{"agent.cores=8", "agent.cores", "8", func(err error) bool { return errors.Is(err, option.ErrUnknown) }},
+		{"agent.cores=8", "agent.cores", "8", func(err error) bool { return errors.Is(err, experiment.ErrUnknownOption) }},
 		{"agent.churn-hold=long", "agent.churn-hold", "long", nil},
 		{"agent.churn-hold=-1s", "agent.churn-hold", "-1s", func(err error) bool { return errors.As(err, &agentField) }},
 		{"agent.avail.saturation=1.5", "agent.avail.saturation", "1.5", func(err error) bool { return errors.Is(err, capacity.ErrInvalid) }},
@@ -147,7 +146,7 @@ func TestSetRefuses(t *testing.T) {
 	for _, test := range tests {
 		s := sim.Spazio{Weight: 3}
 		err := experiment.Set(&s, test.assignment)
-		var refused *option.Error
+		var refused *experiment.OptionError
 		if !errors.As(err, &refused) || refused.Name != test.name || refused.Value != test.value {
 			t.Errorf("%s: error %v", test.assignment, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim"
-	"github.com/spazio-scheduler/spazio/sim/option"
 )
 
 // unset are the fields of sim.Spazio that are no settings: those that the
@@ -18,37 +17,37 @@ var unset = []string{
 	"agent.estimator.prior", "agent.model.centre", "freshness.policy", "profiles.config.zone",
 }
 
-func settings(s *sim.Spazio) option.Fields {
-	fields := option.Of(s)
+func settings(s *sim.Spazio) OptionFields {
+	fields := OptionsOf(s)
 	for _, name := range unset {
 		delete(fields, name)
 	}
 	return fields
 }
 
-// Settings lists the names that Set takes: the fields of sim.Spazio, as
+// Settings lists the names that setOption takes: the fields of sim.Spazio, as
 // agent.filter.hold for Agent.Filter.Hold.
 func Settings() []string { return settings(new(sim.Spazio)).Names() }
 
 var errAssignment = errors.New("want name=value")
 
-// Set makes an assignment, "agent.churn-hold=500ms". The error is an
-// *option.Error; s is then as it was.
-func Set(s *sim.Spazio, assignment string) error {
+// setOption makes an assignment, "agent.churn-hold=500ms". The error is an
+// *OptionError; s is then as it was.
+func setOption(s *sim.Spazio, assignment string) error {
 	name, value, ok := strings.Cut(assignment, "=")
 	if !ok {
-		return fmt.Errorf("experiment: %w", &option.Error{Name: assignment, Err: errAssignment})
+		return fmt.Errorf("experiment: %w", &OptionError{Name: assignment, Err: errAssignment})
 	}
 	changed := *s
 	err := settings(&changed).Set(name, value)
 	switch {
-	case errors.Is(err, option.ErrUnknown):
+	case errors.Is(err, ErrUnknownOption):
 		return fmt.Errorf("experiment: %w; there are %s", err, strings.Join(Settings(), ", "))
 	case err != nil:
 		return fmt.Errorf("experiment: %w", err)
 	}
 	if err := changed.Validate(); err != nil {
-		return fmt.Errorf("experiment: %w", &option.Error{Name: name, Value: value, Err: err})
+		return fmt.Errorf("experiment: %w", &OptionError{Name: name, Value: value, Err: err})
 	}
 	*s = changed
 	return nil
@@ -56,7 +55,7 @@ func Set(s *sim.Spazio, assignment string) error {
 
 // with returns the case with one more assignment, which its label names.
 func (c Case) with(assignment string) (Case, error) {
-	if err := Set(&c.Params.spazio, assignment); err != nil {
+	if err := setOption(&c.Params.spazio, assignment); err != nil {
 		return Case{}, err
 	}
 	c.Params.Set = append(slices.Clone(c.Params.Set), assignment)

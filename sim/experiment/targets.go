@@ -57,11 +57,11 @@ func in(names ...string) rule {
 }
 
 func (r rule) law(l workload.Law) rule {
-	return func(c Case) bool { return r(c) && c.Params.Law == l }
+	return func(c Case) bool { return r(c) && c.Params.law == l }
 }
 
 func (r rule) work(low, high float64) rule {
-	return func(c Case) bool { return r(c) && c.Params.Work >= low && c.Params.Work <= high }
+	return func(c Case) bool { return r(c) && c.Params.work >= low && c.Params.work <= high }
 }
 
 func (r rule) load(most float64) rule {

@@ -15,17 +15,17 @@ import (
 )
 
 // Variants lists the schedulers that the findings compare beside those of
-// Schedulers: the thesis's with one part replaced, and Reference with one part
+// Schedulers: the thesis's with one part replaced, and reference with one part
 // changed.
 func Variants() []namedScheduler { return slices.Clone(variants) }
 
-// Reference is the name of what the findings vary: a configuration that says every constant
+// reference is the name of what the findings vary: a configuration that says every constant
 // that matters to them, so that tuning the defaults does not move them. It has
 // no allowance for start-ups (capacity.StartupAllowance).
-const Reference = "reference"
+const reference = "reference"
 
 var variants = []namedScheduler{
-	{Reference, "Spazio in a stated configuration", func(Params) sim.Scheduler { return reference() }},
+	{reference, "Spazio in a stated configuration", func(Params) sim.Scheduler { return referenceSpazio() }},
 
 	{"source-headroom", "source in absolute headroom", literally(func(s *sim.Scalar) { s.Unit = sim.Headroom })},
 	{"source-headroom-signal", "the same, never above the signal", guarded(sim.Headroom, 1)},
@@ -63,14 +63,14 @@ var variants = []namedScheduler{
 		s.Rules.Burst = 1e6
 	})},
 	{"over-provision", "reference, ahead as the first draft has it: a pod more while pods do not take longer, else half", func(Params) sim.Scheduler {
-		return sim.OverProvision{Spazio: reference()}
+		return sim.OverProvision{Spazio: referenceSpazio()}
 	}},
 	{"over-provision-open", "the same, even when full", func(Params) sim.Scheduler {
-		s := sim.OverProvision{Spazio: reference()}
+		s := sim.OverProvision{Spazio: referenceSpazio()}
 		s.Agent.Avail.Saturation = capacity.NeverSaturated
 		return s
 	}},
-	{"scalar", "reference, one cost a node along u₁", func(Params) sim.Scheduler { return sim.Scalar{Spazio: reference()} }},
+	{"scalar", "reference, one cost a node along u₁", func(Params) sim.Scheduler { return sim.Scalar{Spazio: referenceSpazio()} }},
 
 	{"pronto-alone", "pronto, each node on its own", prontoWith(func(p *sim.Pronto) { p.NoFleet = true })},
 	{"pronto-energy", "pronto, peaks weighed by the variance of their direction", prontoWith(func(p *sim.Pronto) { p.Tracker.Weight = pronto.WeightEnergy })},
@@ -156,7 +156,7 @@ func literally(change func(*sim.Scalar)) func(Params) sim.Scheduler {
 	}
 }
 
-func reference() sim.Spazio {
+func referenceSpazio() sim.Spazio {
 	return sim.Spazio{
 		Agent: agent.Config{
 			PodsPerCore: 1,
@@ -181,7 +181,7 @@ func reference() sim.Spazio {
 
 func changed(change func(*sim.Spazio, Params)) func(Params) sim.Scheduler {
 	return func(p Params) sim.Scheduler {
-		s := reference()
+		s := referenceSpazio()
 		change(&s, p)
 		return s
 	}
@@ -200,6 +200,6 @@ func allowance(times float64) func(*sim.Spazio, Params) {
 		if p.mixed {
 			pods *= 10
 		}
-		s.Agent.Avail.Allowance = times * pods * startup / p.Work
+		s.Agent.Avail.Allowance = times * pods * startup / p.work
 	}
 }

@@ -53,7 +53,7 @@
 // BestEffort pods. Its status, every 10 s, has MemoryPressure meanwhile.
 //
 // With Kill the pod with most memory is killed, its work lost, and there is no kubelet.
-// With Swap every pod runs at 1/Slowdown of the rate it would have: a swapping thread waits
+// With Swap every pod runs at a fifth of the rate it would have: a swapping thread waits
 // for its disk most of the time; it neither works nor asks for a core.
 //
 // # Readings

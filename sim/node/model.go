@@ -362,7 +362,7 @@ const settled = 1e-7
 // settle applies every change that is due at the present time.
 func (m *Model) settle(dst []Transition) []Transition {
 	if m.nextBurst <= m.now+settled {
-		m.burst(m.daemons.ExpFloat64() * m.params.Burst.Seconds())
+		m.burst(m.daemons.ExpFloat64() * burstSeconds)
 		m.nextBurst = m.now + m.burstGap()
 	}
 	dst = m.end(dst)
@@ -759,10 +759,17 @@ func (c Crowding) left(threads float64) float64 {
 	return 1 / (1 + min(c.Most, c.Each*max(threads-1, 0)))
 }
 
+// burstSeconds is the mean CPU time of one burst of a daemon, swapSlowdown what the speed of pods is
+// divided by while memory is over-committed.
+const (
+	burstSeconds = .005
+	swapSlowdown = 5.
+)
+
 // speed is the share of its rate that swapping leaves a pod.
 func (m *Model) speed() float64 {
 	if m.used > m.params.Memory {
-		return 1 / m.params.Slowdown
+		return 1 / swapSlowdown
 	}
 	return 1
 }
@@ -782,7 +789,7 @@ func (m *Model) memory() float64 {
 }
 
 func (m *Model) burstGap() float64 {
-	return m.daemons.ExpFloat64() * m.params.Burst.Seconds() / m.params.Background
+	return m.daemons.ExpFloat64() * burstSeconds / m.params.Background
 }
 
 func (m *Model) find(id PodID) int {

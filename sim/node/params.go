@@ -18,7 +18,7 @@ const (
 	Evict Overcommit = iota
 	// Kill ends the pod with most memory, and the node takes any other.
 	Kill
-	// Swap slows all pods down by Params.Slowdown.
+	// Swap slows all pods down by five.
 	Swap
 )
 
@@ -56,8 +56,6 @@ type Params struct {
 	// Background is the mean load of system daemons in cores; default .03,
 	// what an idle node with kubelet and runtime shows.
 	Background float64
-	// Burst is the mean CPU time of one burst of a daemon; default 5 ms.
-	Burst time.Duration
 	// StartWork and StopWork are the CPU time a container start and stop take;
 	// defaults 300 ms and 100 ms, as measured with containerd.
 	StartWork, StopWork time.Duration
@@ -67,9 +65,6 @@ type Params struct {
 	Teardown time.Duration
 	// Overcommit is Evict by default.
 	Overcommit Overcommit
-	// Slowdown divides the speed of pods while memory is over-committed;
-	// default 5.
-	Slowdown float64
 	// Steal is the share of each core, in [0, 1), that the hypervisor gives to other
 	// machines while a thread of this one holds it.
 	Steal float64
@@ -95,12 +90,8 @@ type Params struct {
 type Crowding struct{ Each, Most float64 }
 
 // Cached is the crowding of pods that live in 1 MiB, about what a core caches for
-// itself, and Large of pods that walk through 16 MiB, as measured on a real
-// kernel (docs/evaluation.md).
-var (
-	Cached = Crowding{Each: .085, Most: 1.3}
-	Large  = Crowding{Each: .6, Most: .8}
-)
+// itself, as measured on a real kernel (docs/evaluation.md).
+var Cached = Crowding{Each: .085, Most: 1.3}
 
 // Validate returns a *field.Error for the first field out of range.
 func (p Params) Validate() error {
@@ -113,8 +104,6 @@ func (p Params) Validate() error {
 		return refuse("BaseMemory", p.BaseMemory, "a share in [0,1)")
 	case !finite(p.Background) || p.Background > float64(p.WithDefaults().Cores)/2:
 		return refuse("Background", p.Background, "0 (default) to half the cores")
-	case p.Burst < 0:
-		return refuse("Burst", p.Burst, "at least 0")
 	case p.StartWork < 0:
 		return refuse("StartWork", p.StartWork, "at least 0")
 	case p.StopWork < 0:
@@ -123,8 +112,6 @@ func (p Params) Validate() error {
 		return refuse("Teardown", p.Teardown, "at least 0")
 	case p.Overcommit > Swap:
 		return refuse("Overcommit", p.Overcommit, "Evict, Kill or Swap")
-	case !finite(p.Slowdown) || p.Slowdown != 0 && p.Slowdown < 1:
-		return refuse("Slowdown", p.Slowdown, "at least 1")
 	case !finite(p.Steal) || p.Steal >= 1:
 		return refuse("Steal", p.Steal, "a share in [0,1)")
 	case !finite(p.Crowding.Each):
@@ -146,10 +133,8 @@ func (p Params) WithDefaults() Params {
 	setDefault(&p.Memory, float64(p.Cores)*(4<<30))
 	setDefault(&p.BaseMemory, .05)
 	setDefault(&p.Background, .03)
-	setDefault(&p.Burst, 5*time.Millisecond)
 	setDefault(&p.StartWork, 300*time.Millisecond)
 	setDefault(&p.StopWork, 100*time.Millisecond)
-	setDefault(&p.Slowdown, 5)
 	setDefault(&p.Noise, .01)
 	return p
 }

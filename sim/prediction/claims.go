@@ -38,19 +38,19 @@ func compareRatio(i experiment.Interval) string {
 }
 
 // scoreOf is what a signal did on a source, above its own percentile.
-func scoreOf(r Result, source string, behind bool, signal string) (Score, bool) {
+func scoreOf(r Result, source string, behind bool, signal string) (signalScore, bool) {
 	for _, row := range r.Rows {
 		if row.Source == source && row.Filtered == behind && row.Spike == ownPercentile && row.Signal == signal {
-			return row.Score, row.Spikes >= fewest
+			return row.signalScore, row.Spikes >= fewest
 		}
 	}
-	return Score{}, false
+	return signalScore{}, false
 }
 
 // foretoldBy is the share of the spikes within a window that a signal foretells.
 func foretoldBy(r Result, source string, behind bool, signal string, window int) float64 {
 	score, _ := scoreOf(r, source, behind, signal)
-	return score.ForetoldShare(window)
+	return score.foretoldShare(window)
 }
 
 // claimed is what the paper and the thesis say, and what became of it on each source and under
@@ -74,43 +74,43 @@ func claimed(r Result, rows []experiment.Row) text.Table {
 // addPredictions adds the claims on what rejections foretell.
 func addPredictions(t *text.Table, r Result) {
 	// each adds a claim on those sources in which Pronto's signal has spikes enough.
-	each := func(claim string, behind bool, judge func(s Source, own Score) (found, verdict string)) {
-		for _, s := range r.Sources {
-			if own, ok := scoreOf(r, s.Name, behind, Pronto); ok {
+	each := func(claim string, behind bool, judge func(s Source, own signalScore) (found, verdict string)) {
+		for _, s := range r.sources {
+			if own, ok := scoreOf(r, s.name, behind, prontoSignal); ok {
 				if found, verdict := judge(s, own); found != "" {
-					t.Add(claim, s.Name, found, verdict)
+					t.Add(claim, s.name, found, verdict)
 				}
 			}
 		}
 	}
 	// byChance holds what is foretold against the better of both coins.
-	byChance := func(behind bool, window int) func(Source, Score) (found, verdict string) {
-		return func(s Source, own Score) (found, verdict string) {
-			if behind && s.Second == 1 {
+	byChance := func(behind bool, window int) func(Source, signalScore) (found, verdict string) {
+		return func(s Source, own signalScore) (found, verdict string) {
+			if behind && s.second == 1 {
 				return "", ""
 			}
-			of := own.ForetoldShare(window)
-			by := math.Max(foretoldBy(r, s.Name, behind, Coin, window), foretoldBy(r, s.Name, behind, shifted, window))
+			of := own.foretoldShare(window)
+			by := math.Max(foretoldBy(r, s.name, behind, coinSignal, window), foretoldBy(r, s.name, behind, shifted, window))
 			return fmt.Sprintf("%s of the spikes, %s by chance", share(of), share(by)), compareShares(of, by, own.Spikes)
 		}
 	}
-	for i, w := range Windows {
+	for i, w := range windows {
 		each(fmt.Sprintf("rejections precede spikes by at most %d", w), false, byChance(false, i))
 	}
-	each("few alarms are in vain", false, func(s Source, own Score) (found, holds string) {
-		coin, _ := scoreOf(r, s.Name, false, Coin)
-		vain := own.FalseShare(falseWindow)
-		return fmt.Sprintf("%s of them, %s of a coin's", share(vain), share(coin.FalseShare(falseWindow))), verdict(vain < .5)
+	each("few alarms are in vain", false, func(s Source, own signalScore) (found, holds string) {
+		coin, _ := scoreOf(r, s.name, false, coinSignal)
+		vain := own.falseShare(falseWindow)
+		return fmt.Sprintf("%s of them, %s of a coin's", share(vain), share(coin.falseShare(falseWindow))), verdict(vain < .5)
 	})
-	each("a fleet's model predicts better than a node's own", false, func(s Source, own Score) (found, verdict string) {
-		score, known := scoreOf(r, s.Name, false, Alone)
+	each("a fleet's model predicts better than a node's own", false, func(s Source, own signalScore) (found, verdict string) {
+		score, known := scoreOf(r, s.name, false, aloneSignal)
 		if !known {
 			return "", ""
 		}
-		of, alone := own.ForetoldShare(falseWindow), score.ForetoldShare(falseWindow)
-		return fmt.Sprintf("%s of the spikes within %d, %s alone", share(of), Windows[falseWindow], share(alone)), compareShares(of, alone, own.Spikes)
+		of, alone := own.foretoldShare(falseWindow), score.foretoldShare(falseWindow)
+		return fmt.Sprintf("%s of the spikes within %d, %s alone", share(of), windows[falseWindow], share(alone)), compareShares(of, alone, own.Spikes)
 	})
-	for _, s := range r.Starts {
+	for _, s := range r.starts {
 		if s.Calm > 0 && s.Stills > 0 {
 			t.Add("containers that start or stop raise the pressure of a calm node (thesis §2.6.3)", s.Source,
 				fmt.Sprintf("to %s within a second, %s without", share(s.Rise), share(s.Still)), verdict(s.Rise > s.Still))

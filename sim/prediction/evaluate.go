@@ -14,31 +14,31 @@ type row struct {
 	// Spike is what counted as one.
 	Spike  threshold
 	Signal string
-	Score
+	signalScore
 }
 
 // Result is an evaluation. It is a plain value, safe for concurrent reading.
 type Result struct {
-	Sources []Source
+	sources []Source
 	Rows    []row
-	// Starts is what became of the pressure where containers started, of the sources
+	// starts is what became of the pressure where containers started, of the sources
 	// that know.
-	Starts []starts
+	starts []starts
 }
 
 // Evaluate holds every signal against the spikes of every source, raw and filtered.
 // Seed is of what is left to chance. The error is a *field.Error.
 func Evaluate(sources []Source, seed uint64) (Result, error) {
-	result := Result{Sources: sources}
+	result := Result{sources: sources}
 	names := map[string]bool{}
 	for _, s := range sources {
-		if err := s.Validate(); err != nil {
+		if err := s.validate(); err != nil {
 			return Result{}, err
 		}
-		if names[s.Name] {
-			return Result{}, refuse("Name", s.Name, "of one source alone")
+		if names[s.name] {
+			return Result{}, refuse("Name", s.name, "of one source alone")
 		}
-		names[s.Name] = true
+		names[s.name] = true
 		for _, behind := range []bool{false, true} {
 			j, err := judge(s, behind, seed)
 			if err != nil {
@@ -47,7 +47,7 @@ func Evaluate(sources []Source, seed uint64) (Result, error) {
 			result.Rows = append(result.Rows, j.rows()...)
 		}
 		if starts, ok := startsOf(s); ok {
-			result.Starts = append(result.Starts, starts)
+			result.starts = append(result.starts, starts)
 		}
 	}
 	return result, nil
@@ -56,11 +56,11 @@ func Evaluate(sources []Source, seed uint64) (Result, error) {
 // rejections are those of Pronto on each of the source's nodes, sample by sample; filtered
 // is behind the agent's filter, as Row.Filtered. The error is a *field.Error.
 func rejections(s Source, filtered bool) ([][]bool, error) {
-	if err := s.Validate(); err != nil {
+	if err := s.validate(); err != nil {
 		return nil, err
 	}
 	j, err := judge(s, filtered, 0)
-	return j.rejects[Pronto], err
+	return j.rejects[prontoSignal], err
 }
 
 // judgement is the rejections of all signals but chance on a source.
@@ -73,17 +73,17 @@ type judgement struct {
 }
 
 func judge(s Source, behind bool, seed uint64) (j judgement, err error) {
-	j = judgement{Source: s, behind: behind, seed: seed, void: make([][]bool, len(s.Nodes)), rejects: map[string][][]bool{}}
+	j = judgement{Source: s, behind: behind, seed: seed, void: make([][]bool, len(s.nodes)), rejects: map[string][][]bool{}}
 	seen := s
 	if behind {
 		if seen, err = filtered(s); err != nil {
 			return j, err
 		}
-		for i, n := range s.Nodes {
-			j.void[i] = gate(n.Churn, s.Second)
+		for i, n := range s.nodes {
+			j.void[i] = gate(n.Churn, s.second)
 		}
 	}
-	for name, every := range map[string]func([]*pronto.Tracker, int) error{Pronto: federate, Alone: nil, Uncentred: uncentred(seen)} {
+	for name, every := range map[string]func([]*pronto.Tracker, int) error{prontoSignal: federate, aloneSignal: nil, svdSignal: uncentred(seen)} {
 		if j.rejects[name], err = tracked(seen, pronto.Config{}, every); err != nil {
 			return j, err
 		}
@@ -91,15 +91,15 @@ func judge(s Source, behind bool, seed uint64) (j judgement, err error) {
 			silence(rejects, j.void[i])
 		}
 	}
-	for i, n := range s.Nodes {
+	for i, n := range s.nodes {
 		pressure := n.Pressure
 		if behind {
 			if pressure, err = smoothed(pressure); err != nil {
 				return j, err
 			}
 		}
-		often := count(j.rejects[Pronto][i])
-		j.rejects[Raw] = append(j.rejects[Raw], asOften(pressure, j.void[i], often))
+		often := count(j.rejects[prontoSignal][i])
+		j.rejects[rawSignal] = append(j.rejects[rawSignal], asOften(pressure, j.void[i], often))
 		j.rejects[zScore] = append(j.rejects[zScore], asOften(zScores(pressure), j.void[i], often))
 	}
 	return j, nil
@@ -109,13 +109,13 @@ func judge(s Source, behind bool, seed uint64) (j judgement, err error) {
 func (j judgement) rows() (rows []row) {
 	for _, t := range thresholds() {
 		for k, signal := range signals() {
-			if signal == Alone && len(j.Nodes) == 1 {
+			if signal == aloneSignal && len(j.nodes) == 1 {
 				continue // no fleet, no difference
 			}
 			rng := rand.New(rand.NewPCG(j.seed, uint64(k)))
-			row := row{Source: j.Name, Filtered: j.behind, Spike: t, Signal: signal}
-			for i, n := range j.Nodes {
-				row.Score = row.plus(j.on(i, signal, above(n.Pressure, t.of(n.Pressure)), rng))
+			row := row{Source: j.name, Filtered: j.behind, Spike: t, Signal: signal}
+			for i, n := range j.nodes {
+				row.signalScore = row.plus(j.on(i, signal, above(n.Pressure, t.of(n.Pressure)), rng))
 			}
 			rows = append(rows, row)
 		}
@@ -124,17 +124,17 @@ func (j judgement) rows() (rows []row) {
 }
 
 // on scores a signal on a node.
-func (j judgement) on(i int, signal string, spiking []bool, rng *rand.Rand) Score {
-	if signal != Coin && signal != shifted {
-		return score(spiking, j.rejects[signal][i], j.Second)
+func (j judgement) on(i int, signal string, spiking []bool, rng *rand.Rand) signalScore {
+	if signal != coinSignal && signal != shifted {
+		return score(spiking, j.rejects[signal][i], j.second)
 	}
-	var sum Score
+	var sum signalScore
 	for range draws {
-		drawn := shift(rng, j.rejects[Pronto][i])
-		if signal == Coin {
-			drawn = toss(rng, j.rejects[Pronto][i], j.void[i])
+		drawn := shift(rng, j.rejects[prontoSignal][i])
+		if signal == coinSignal {
+			drawn = toss(rng, j.rejects[prontoSignal][i], j.void[i])
 		}
-		sum = sum.plus(score(spiking, drawn, j.Second))
+		sum = sum.plus(score(spiking, drawn, j.second))
 	}
 	return sum.over(draws)
 }

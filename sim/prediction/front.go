@@ -38,9 +38,9 @@ func gate(churn []bool, second int) []bool {
 // filtered is the source behind the dynamic EMA of an agent, without the pressure that
 // is to be foretold.
 func filtered(s Source) (Source, error) {
-	s.Nodes = slices.Clone(s.Nodes)
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
+	s.nodes = slices.Clone(s.nodes)
+	for i := range s.nodes {
+		n := &s.nodes[i]
 		bank, err := filter.NewBank(len(n.Metrics[0]), filter.Config{})
 		if err != nil {
 			return Source{}, err

@@ -18,7 +18,7 @@ func FuzzReadSeries(f *testing.F) {
 			}
 			return
 		}
-		if err := s.Validate(); err != nil {
+		if err := s.validate(); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -36,8 +36,8 @@ const (
 // Write writes the page; names of pictures begin with base.
 func (e Page) Write(p *report.Page, base string) error {
 	p.Paragraph(predictionIntro)
-	for _, s := range e.Result.Sources {
-		p.Paragraph(fmt.Sprintf("%s: %s.", s.Name, s.About))
+	for _, s := range e.Result.sources {
+		p.Paragraph(fmt.Sprintf("%s: %s.", s.name, s.about))
 	}
 	p.Heading(2, "Which claims hold")
 	p.Table(claimed(e.Result, e.Rows))
@@ -54,7 +54,7 @@ func (e Page) Write(p *report.Page, base string) error {
 	e.tables(p, false)
 	p.Heading(2, "2 Containers that start, a filter and a gate")
 	p.Paragraph(filterMethod)
-	p.Tables("", e.Result.starts())
+	p.Tables("", e.Result.startsTable())
 	e.tables(p, true)
 	if len(e.Rows) > 0 {
 		p.Heading(2, "3 As a scheduler")
@@ -66,12 +66,12 @@ func (e Page) Write(p *report.Page, base string) error {
 }
 
 func (e Page) tables(p *report.Page, behind bool) {
-	for _, s := range e.Result.Sources {
+	for _, s := range e.Result.sources {
 		for _, spike := range thresholds() {
 			if t, ok := scores(e.Result, s, behind, spike); ok {
 				p.Table(t)
 			} else {
-				p.Paragraph(fmt.Sprintf("%s has less than %d spikes above %v.", s.Name, fewest, spike))
+				p.Paragraph(fmt.Sprintf("%s has less than %d spikes above %v.", s.name, fewest, spike))
 			}
 		}
 	}
@@ -81,34 +81,34 @@ func (e Page) tables(p *report.Page, behind bool) {
 func (e Page) pictures(p *report.Page, base string) error {
 	if c := e.foretold(); len(c.Panels) > 0 {
 		p.Picture("foretold", base+"-foretold.svg",
-			fmt.Sprintf("Share of the spikes above the node's 95th percentile that are foretold within %d; to the right is better. A signal is worth what it has beyond both coins.", Windows[falseWindow]), c)
+			fmt.Sprintf("Share of the spikes above the node's 95th percentile that are foretold within %d; to the right is better. A signal is worth what it has beyond both coins.", windows[falseWindow]), c)
 	}
-	for _, s := range e.Result.Sources {
-		if s.Second == 1 {
+	for _, s := range e.Result.sources {
+		if s.second == 1 {
 			continue
 		}
 		c, err := minute(s)
 		if err != nil {
 			return err
 		}
-		p.Picture(s.Name, fmt.Sprintf("%s-%s.svg", base, s.Name),
-			fmt.Sprintf("The minute of %s, %s, with most spikes: pressure, and shaded where Pronto rejects, raw and filtered.", s.Name, s.Nodes[0].Name), c)
+		p.Picture(s.name, fmt.Sprintf("%s-%s.svg", base, s.name),
+			fmt.Sprintf("The minute of %s, %s, with most spikes: pressure, and shaded where Pronto rejects, raw and filtered.", s.name, s.nodes[0].Name), c)
 	}
 	return nil
 }
 
 // foretold has a panel a source in which anything was foretold.
 func (e Page) foretold() (c report.Chart) {
-	for _, s := range e.Result.Sources {
+	for _, s := range e.Result.sources {
 		var dots report.DotPlot
 		for _, row := range e.Result.Rows {
-			if row.Source == s.Name && row.Spike == ownPercentile && row.Spikes >= fewest {
-				v := row.ForetoldShare(falseWindow)
+			if row.Source == s.name && row.Spike == ownPercentile && row.Spikes >= fewest {
+				v := row.foretoldShare(falseWindow)
 				dots.Add(row.Signal, seen(row.Filtered), v, v, v)
 			}
 		}
 		if _, most := dots.Range(); most > 0 {
-			c.Panels = append(c.Panels, dots.Panel(s.Name, report.Axis{Label: "share foretold", Min: 0, Max: 1}))
+			c.Panels = append(c.Panels, dots.Panel(s.name, report.Axis{Label: "share foretold", Min: 0, Max: 1}))
 		}
 	}
 	return c
@@ -116,9 +116,9 @@ func (e Page) foretold() (c report.Chart) {
 
 // minute draws the pressure of a source's first node with Pronto's rejections.
 func minute(s Source) (c report.Chart, err error) {
-	pressure := s.Nodes[0].Pressure
-	from := busiest(pressure, 60*s.Second)
-	to := min(from+60*s.Second, len(pressure))
+	pressure := s.nodes[0].Pressure
+	from := busiest(pressure, 60*s.second)
+	to := min(from+60*s.second, len(pressure))
 	for _, behind := range []bool{false, true} {
 		rejects, err := rejections(s, behind)
 		if err != nil {
@@ -129,10 +129,10 @@ func minute(s Source) (c report.Chart, err error) {
 			Series: []report.Series{{Name: "pressure", Style: report.Steps}},
 		}
 		for i := from; i < to; i++ {
-			at := float64(i-from) / float64(s.Second)
+			at := float64(i-from) / float64(s.second)
 			p.Series[0].Points = append(p.Series[0].Points, report.Point{X: at, Y: pressure[i]})
 			if rejects[0][i] {
-				p.Spans = append(p.Spans, report.Span{Name: "rejection", From: at, To: at + 1/float64(s.Second)})
+				p.Spans = append(p.Spans, report.Span{Name: "rejection", From: at, To: at + 1/float64(s.second)})
 			}
 		}
 		c.Panels = append(c.Panels, p)

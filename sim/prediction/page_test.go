@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // metric does.
 func leaping(foretold bool) Source {
 	rng := rand.New(rand.NewPCG(1, 2))
-	s := Source{Name: "leaping", About: "two nodes, made up", Second: 10, Unit: "s"}
+	s := Source{name: "leaping", about: "two nodes, made up", second: 10, unit: "s"}
 	for _, name := range []string{"a", "b"} {
 		n := node{Name: name, Churn: make([]bool, 3000)}
 		leap := 0
@@ -44,7 +44,7 @@ func leaping(foretold bool) Source {
 			n.Metrics = append(n.Metrics, []float64{y, .5 * y})
 			n.Pressure = append(n.Pressure, p)
 		}
-		s.Nodes = append(s.Nodes, n)
+		s.nodes = append(s.nodes, n)
 	}
 	return s
 }

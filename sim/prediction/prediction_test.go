@@ -59,20 +59,20 @@ func metricOf(values []float64) (metrics [][]float64) {
 // one is a source of one node, of two samples a second.
 func one(pressure, metric []float64, churn []bool) Source {
 	return Source{
-		Name: "one", Second: 2, Unit: "s",
-		Nodes: []node{{Name: "node", Pressure: pressure, Metrics: metricOf(metric), Churn: churn}},
+		name: "one", second: 2, unit: "s",
+		nodes: []node{{Name: "node", Pressure: pressure, Metrics: metricOf(metric), Churn: churn}},
 	}
 }
 
-func rowOf(t *testing.T, r Result, signal string, behind bool, spike threshold) Score {
+func rowOf(t *testing.T, r Result, signal string, behind bool, spike threshold) signalScore {
 	t.Helper()
 	for _, row := range r.Rows {
 		if row.Signal == signal && row.Filtered == behind && row.Spike == spike {
-			return row.Score
+			return row.signalScore
 		}
 	}
 	t.Fatalf("no row of %s", signal)
-	return Score{}
+	return signalScore{}
 }
 
 func evaluated(t *testing.T, sources ...Source) Result {
@@ -96,8 +96,8 @@ func TestScoresByHand(t *testing.T) {
 		raise(pressure, at, at+3, .5)
 	}
 	r := evaluated(t, one(pressure, metric, nil))
-	got := rowOf(t, r, Pronto, false, half)
-	want := Score{
+	got := rowOf(t, r, prontoSignal, false, half)
+	want := signalScore{
 		Spikes: 5, Foretold: [3]float64{1, 2, 3}, AtFirst: 1,
 		Alarms: 5, False: [3]float64{3, 2, 1},
 		Samples: 800, Rejecting: 5, Lead: 1 + 4 + 10,
@@ -108,12 +108,12 @@ func TestScoresByHand(t *testing.T) {
 	if lead := got.meanLead(); lead != 5 {
 		t.Errorf("a mean lead of %g s", lead)
 	}
-	if got.ForetoldShare(1) != .4 || got.atFirstShare() != .2 || got.FalseShare(0) != .6 || got.Rejected() != 5./800 {
-		t.Errorf("shares %g %g %g %g", got.ForetoldShare(1), got.atFirstShare(), got.FalseShare(0), got.Rejected())
+	if got.foretoldShare(1) != .4 || got.atFirstShare() != .2 || got.falseShare(0) != .6 || got.rejectedShare() != 5./800 {
+		t.Errorf("shares %g %g %g %g", got.foretoldShare(1), got.atFirstShare(), got.falseShare(0), got.rejectedShare())
 	}
 	// One node has no fleet.
 	for _, row := range r.Rows {
-		if row.Signal == Alone {
+		if row.Signal == aloneSignal {
 			t.Error("a node alone beside itself")
 		}
 	}
@@ -128,7 +128,7 @@ func TestSpikesNeedRest(t *testing.T) {
 	raise(pressure, 105, 110, .5) // after one sample of rest
 	raise(pressure, 112, 114, .5) // after two
 	raise(metric, 108, 109, .7)
-	got := rowOf(t, evaluated(t, one(pressure, metric, nil)), Pronto, false, half)
+	got := rowOf(t, evaluated(t, one(pressure, metric, nil)), prontoSignal, false, half)
 	if got.Spikes != 2 || got.Alarms != 1 || got.False != [3]float64{} || got.Foretold != [3]float64{0, 1, 1} {
 		t.Errorf("%+v", got)
 	}
@@ -146,7 +146,7 @@ func TestThresholdOfEqualValues(t *testing.T) {
 			pressure[50+20*i] = .8
 		}
 		r := evaluated(t, one(pressure, metric, nil))
-		own, got := rowOf(t, r, Pronto, false, half), rowOf(t, r, Raw, false, half)
+		own, got := rowOf(t, r, prontoSignal, false, half), rowOf(t, r, rawSignal, false, half)
 		if own.Rejecting != 5 || got.Rejecting != want {
 			t.Errorf("%d equal values: the threshold rejects %g samples, pronto %g", high, got.Rejecting, own.Rejecting)
 		}
@@ -159,7 +159,7 @@ func TestAlarmsAfterSpikes(t *testing.T) {
 		metric, pressure := swaying(400, .02), make([]float64, 400)
 		raise(pressure, 100, 110, .8)
 		raise(metric, 109+after, 110+after, .7)
-		got := rowOf(t, evaluated(t, one(pressure, metric, nil)), Pronto, false, half)
+		got := rowOf(t, evaluated(t, one(pressure, metric, nil)), prontoSignal, false, half)
 		if got.Alarms != 1 || got.False[2] != vain {
 			t.Errorf("%d samples after the spike: %+v", after, got)
 		}
@@ -173,10 +173,10 @@ func TestOwnPercentile(t *testing.T) {
 		pressure[i] = .3 + .001*float64(i%7)
 	}
 	r := evaluated(t, one(pressure, noisy(1, 1000, .2), nil))
-	if got := rowOf(t, r, Pronto, false, ownPercentile); got.Spikes != 49 { // not the first, at 0
+	if got := rowOf(t, r, prontoSignal, false, ownPercentile); got.Spikes != 49 { // not the first, at 0
 		t.Errorf("%g spikes, want 49", got.Spikes)
 	}
-	if got := rowOf(t, r, Pronto, false, half); got.Spikes != 0 || !math.IsNaN(got.ForetoldShare(0)) {
+	if got := rowOf(t, r, prontoSignal, false, half); got.Spikes != 0 || !math.IsNaN(got.foretoldShare(0)) {
 		t.Errorf("above a half: %+v", got)
 	}
 }
@@ -191,7 +191,7 @@ func TestFilterAndGate(t *testing.T) {
 	churn := make([]bool, 600)
 	rejecting := func(s Source) (raw, filtered float64) {
 		r := evaluated(t, s)
-		return rowOf(t, r, Pronto, false, half).Rejecting, rowOf(t, r, Pronto, true, half).Rejecting
+		return rowOf(t, r, prontoSignal, false, half).Rejecting, rowOf(t, r, prontoSignal, true, half).Rejecting
 	}
 	raw, filtered := rejecting(one(pressure, metric, churn))
 	if raw < 2 || filtered < 1 {
@@ -228,32 +228,32 @@ func TestPeersRejectAsOften(t *testing.T) {
 		raise(pressure, at+2, at+8, .5)
 	}
 	r := evaluated(t, one(pressure, metric, nil))
-	own := rowOf(t, r, Pronto, false, half)
-	for _, signal := range []string{Raw, zScore, Coin, shifted} {
+	own := rowOf(t, r, prontoSignal, false, half)
+	for _, signal := range []string{rawSignal, zScore, coinSignal, shifted} {
 		got := rowOf(t, r, signal, false, half)
 		if math.Abs(got.Rejecting-own.Rejecting) > .15*own.Rejecting+1 {
 			t.Errorf("%s rejects %g samples, pronto %g", signal, got.Rejecting, own.Rejecting)
 		}
-		if share := got.FalseShare(0); share < 0 || share > 1 || got.meanLead() <= 0 || got.meanLead() > 15 || got.Samples != 4000 {
+		if share := got.falseShare(0); share < 0 || share > 1 || got.meanLead() <= 0 || got.meanLead() > 15 || got.Samples != 4000 {
 			t.Errorf("%s: %+v", signal, got)
 		}
-		if got.ForetoldShare(0) > .3 {
-			t.Errorf("%s foretells %g of what only the metric does", signal, got.ForetoldShare(0))
+		if got.foretoldShare(0) > .3 {
+			t.Errorf("%s foretells %g of what only the metric does", signal, got.foretoldShare(0))
 		}
 	}
-	if own.ForetoldShare(0) < .9 {
-		t.Errorf("pronto foretells %g", own.ForetoldShare(0))
+	if own.foretoldShare(0) < .9 {
+		t.Errorf("pronto foretells %g", own.foretoldShare(0))
 	}
 	if z := rowOf(t, r, zScore, false, half); z.atFirstShare() < .8 {
 		t.Errorf("the z-score tells of %g of the spikes at their first sample", z.atFirstShare())
 	}
-	if raw := rowOf(t, r, Raw, false, half); raw.False != [3]float64{} {
+	if raw := rowOf(t, r, rawSignal, false, half); raw.False != [3]float64{} {
 		t.Errorf("a threshold on what is a spike is in vain %g times", raw.False[0])
 	}
 	// A coin has this probability of w seconds without a rejection.
-	share := own.Rejected()
+	share := own.rejectedShare()
 	want := 1 - math.Pow(1-share, 2*5)
-	if got := rowOf(t, r, Coin, false, half).ForetoldShare(1); math.Abs(got-want) > .05 {
+	if got := rowOf(t, r, coinSignal, false, half).foretoldShare(1); math.Abs(got-want) > .05 {
 		t.Errorf("the coin foretells %g within 5 s, want %g", got, want)
 	}
 }
@@ -262,7 +262,7 @@ func TestPeersRejectAsOften(t *testing.T) {
 // but noise; and the load's own direction differs from that in which it varies.
 func TestModelsDiffer(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	s := Source{Name: "fleet", Second: 10, Unit: "s"}
+	s := Source{name: "fleet", second: 10, unit: "s"}
 	for i := range 4 {
 		n, other := node{Name: fmt.Sprint(i)}, .01
 		if i == 0 { // which alone takes its own noise for what matters
@@ -273,16 +273,16 @@ func TestModelsDiffer(t *testing.T) {
 			n.Pressure = append(n.Pressure, math.Min(math.Abs(x), 1))
 			n.Metrics = append(n.Metrics, []float64{.5 + x, .4 - x + .01*rng.NormFloat64(), .3 + other*rng.NormFloat64()})
 		}
-		s.Nodes = append(s.Nodes, n)
+		s.nodes = append(s.nodes, n)
 	}
 	r := evaluated(t, s)
-	own := rowOf(t, r, Pronto, false, ownPercentile)
-	for _, signal := range []string{Alone, Uncentred} {
-		if cmp.Equal(own, rowOf(t, r, signal, false, ownPercentile)) {
+	own := rowOf(t, r, prontoSignal, false, ownPercentile)
+	for _, signal := range []string{aloneSignal, svdSignal} {
+		if cmp.Equal(own, rowOf(t, r, signal, false, ownPercentile), cmp.AllowUnexported(row{})) {
 			t.Errorf("%s does as pronto", signal)
 		}
 	}
-	if diff := cmp.Diff(r.Rows, evaluated(t, s).Rows); diff != "" {
+	if diff := cmp.Diff(r.Rows, evaluated(t, s).Rows, cmp.AllowUnexported(row{})); diff != "" {
 		t.Errorf("another time:\n%s", diff)
 	}
 }
@@ -299,17 +299,17 @@ func TestStarts(t *testing.T) {
 	raise(pressure, 1010, 1090, .2)
 	churn[1050] = true
 	r := evaluated(t, one(pressure, noisy(1, 2000, .2), churn))
-	if len(r.Starts) != 1 {
+	if len(r.starts) != 1 {
 		t.Fatal("nothing on starts")
 	}
-	got := r.Starts[0]
+	got := r.starts[0]
 	if got.Source != "one" || got.Events != 19 || got.Share != 38./2000 || got.All[1] != 18 || got.Spikes[1] != 18 {
 		t.Errorf("%+v", got)
 	}
 	if got.Calm < 3 || got.Calm > 15 || got.Stills < 300 || got.Stills > 1200 || math.Abs(got.Rise-.61) > .011 || math.Abs(got.Still-.213) > .01 {
 		t.Errorf("%+v", got)
 	}
-	if r := evaluated(t, one(pressure, noisy(1, 2000, .2), nil)); len(r.Starts) != 0 {
+	if r := evaluated(t, one(pressure, noisy(1, 2000, .2), nil)); len(r.starts) != 0 {
 		t.Error("starts of which nothing is known")
 	}
 }
@@ -326,7 +326,7 @@ func TestStartsOfARestingNode(t *testing.T) {
 		churn[at] = true
 		raise(pressure, at, at+2, .4)
 	}
-	got := evaluated(t, one(pressure, noisy(1, 2000, .2), churn)).Starts[0]
+	got := evaluated(t, one(pressure, noisy(1, 2000, .2), churn)).starts[0]
 	if got.Calm != 18 || got.Stills < 1000 || math.Abs(got.Rise-.4) > 1e-9 || math.Abs(got.Still-.02) > .001 {
 		t.Errorf("%+v", got)
 	}
@@ -337,7 +337,7 @@ func TestSimulate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Validate(); err != nil {
+	if err := s.validate(); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Simulate(t.Context(), 60, 3)
@@ -345,11 +345,11 @@ func TestSimulate(t *testing.T) {
 		t.Errorf("another time it is another, error %v", err)
 	}
 	other, err := Simulate(t.Context(), 60, 4)
-	if reflect.DeepEqual(s.Nodes, other.Nodes) || err != nil {
+	if reflect.DeepEqual(s.nodes, other.nodes) || err != nil {
 		t.Errorf("the same of another seed, error %v", err)
 	}
 	busy, events := 0., 0
-	for _, n := range s.Nodes {
+	for _, n := range s.nodes {
 		if !slices.Contains(n.Churn, true) {
 			t.Errorf("%s: no containers", n.Name)
 		}
@@ -357,7 +357,7 @@ func TestSimulate(t *testing.T) {
 			t.Errorf("%d samples of a minute", len(n.Pressure))
 		}
 		for i, y := range n.Metrics {
-			busy += y[0] / float64(len(n.Metrics)*len(s.Nodes))
+			busy += y[0] / float64(len(n.Metrics)*len(s.nodes))
 			if y[1] != n.Pressure[i] {
 				t.Fatal("the pressure is none of the metrics")
 			}
@@ -410,18 +410,18 @@ func TestReadRecording(t *testing.T) {
 	wrong := append(slices.Clone(pressure), math.NaN(), 1.5, -.1) // an agent refuses these samples
 	for _, values := range [][]float64{pressure, wrong} {
 		s, err := ReadRecording(recorded(t, "v2;cpu=pressure;memory=available", values))
-		if err != nil || !cmp.Equal(s.Nodes[0].Pressure, pressure) {
-			t.Errorf("error %v, pressure %v", err, s.Nodes[0].Pressure)
+		if err != nil || !cmp.Equal(s.nodes[0].Pressure, pressure) {
+			t.Errorf("error %v, pressure %v", err, s.nodes[0].Pressure)
 		}
 	}
 	s, err := ReadRecording(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Second != 5 || s.Unit != "s" || len(s.Nodes) != 1 || !cmp.Equal(s.Nodes[0].Pressure, pressure) || s.Nodes[0].Metrics[3][1] != .5 {
+	if s.second != 5 || s.unit != "s" || len(s.nodes) != 1 || !cmp.Equal(s.nodes[0].Pressure, pressure) || s.nodes[0].Metrics[3][1] != .5 {
 		t.Errorf("%+v", s)
 	}
-	for i, event := range s.Nodes[0].Churn {
+	for i, event := range s.nodes[0].Churn {
 		if event != (i == 7) {
 			t.Errorf("sample %d: a container's event %v", i, event)
 		}
@@ -442,7 +442,7 @@ func TestReadRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	part, err := ReadRecording(torn)
-	if err != nil || len(part.Nodes[0].Pressure) != 39 {
+	if err != nil || len(part.nodes[0].Pressure) != 39 {
 		t.Errorf("a part: %+v, error %v", part, err)
 	}
 	var name *field.Error
@@ -476,17 +476,17 @@ func TestReadSeries(t *testing.T) {
 	}
 	// By hand, of three rows, the shorter.
 	want := [][]float64{{.5, .25, 1, 0, .5, 1}, {.8, 1, .5, 0, 1, .25}, {.1, .1, 0, 0, 1, .5}}
-	if diff := cmp.Diff(want, s.Nodes[1].Metrics); diff != "" || s.Nodes[1].Name != "b" || s.Name != "vms" {
-		t.Errorf("%s (-want +got):\n%s", s.Nodes[1].Name, diff)
+	if diff := cmp.Diff(want, s.nodes[1].Metrics); diff != "" || s.nodes[1].Name != "b" || s.name != "vms" {
+		t.Errorf("%s (-want +got):\n%s", s.nodes[1].Name, diff)
 	}
-	if diff := cmp.Diff([]float64{.5, .8, .1}, s.Nodes[0].Pressure); diff != "" {
+	if diff := cmp.Diff([]float64{.5, .8, .1}, s.nodes[0].Pressure); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := s.Validate(); err != nil {
+	if err := s.validate(); err != nil {
 		t.Error(err)
 	}
 	s, err = ReadSeries("ec2", fstest.MapFS{"x.csv": {Data: []byte("timestamp,value\n2014-02-14 14:30:00,12.5\nx,200\n")}})
-	if err != nil || s.Second != 1 || s.Unit != "rows" || !cmp.Equal(s.Nodes[0].Metrics, [][]float64{{.125}, {1}}) {
+	if err != nil || s.second != 1 || s.unit != "rows" || !cmp.Equal(s.nodes[0].Metrics, [][]float64{{.125}, {1}}) {
 		t.Errorf("%+v, error %v", s, err)
 	}
 	for name, dir := range map[string]fstest.MapFS{
@@ -513,20 +513,20 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*Source){
-		"Second":               func(s *Source) { s.Second = 0 },
-		"Nodes":                func(s *Source) { s.Nodes = nil },
-		"Nodes[0].Pressure":    func(s *Source) { s.Nodes[0].Pressure = nil },
-		"Nodes[0].Metrics":     func(s *Source) { s.Nodes[0].Metrics = s.Nodes[0].Metrics[1:] },
-		"Nodes[0].Churn":       func(s *Source) { s.Nodes[0].Churn = s.Nodes[0].Churn[1:] },
-		"Nodes[0].Pressure[3]": func(s *Source) { s.Nodes[0].Pressure[3] = 1.1 },
-		"Nodes[0].Pressure[4]": func(s *Source) { s.Nodes[0].Pressure[4] = math.NaN() },
-		"Nodes[0].Metrics[5]":  func(s *Source) { s.Nodes[0].Metrics[5] = []float64{math.Inf(1)} },
-		"Nodes[0].Metrics[6]":  func(s *Source) { s.Nodes[0].Metrics[6] = nil },
-		"Nodes[1].Pressure":    func(s *Source) { s.Nodes = append(s.Nodes, node{Pressure: noisy(1, 29, .1)}) },
+		"Second":               func(s *Source) { s.second = 0 },
+		"Nodes":                func(s *Source) { s.nodes = nil },
+		"Nodes[0].Pressure":    func(s *Source) { s.nodes[0].Pressure = nil },
+		"Nodes[0].Metrics":     func(s *Source) { s.nodes[0].Metrics = s.nodes[0].Metrics[1:] },
+		"Nodes[0].Churn":       func(s *Source) { s.nodes[0].Churn = s.nodes[0].Churn[1:] },
+		"Nodes[0].Pressure[3]": func(s *Source) { s.nodes[0].Pressure[3] = 1.1 },
+		"Nodes[0].Pressure[4]": func(s *Source) { s.nodes[0].Pressure[4] = math.NaN() },
+		"Nodes[0].Metrics[5]":  func(s *Source) { s.nodes[0].Metrics[5] = []float64{math.Inf(1)} },
+		"Nodes[0].Metrics[6]":  func(s *Source) { s.nodes[0].Metrics[6] = nil },
+		"Nodes[1].Pressure":    func(s *Source) { s.nodes = append(s.nodes, node{Pressure: noisy(1, 29, .1)}) },
 		"Nodes[1].Metrics[0]": func(s *Source) {
-			n := good().Nodes[0]
+			n := good().nodes[0]
 			n.Metrics[0] = []float64{1, 2}
-			s.Nodes = append(s.Nodes, n)
+			s.nodes = append(s.nodes, n)
 		},
 	} {
 		s := good()
@@ -542,5 +542,16 @@ func TestValidate(t *testing.T) {
 	var refused *field.Error
 	if _, err := Evaluate([]Source{good(), good()}, 1); !errors.As(err, &refused) || refused.Field != "Name" {
 		t.Errorf("one name twice: error %v", err)
+	}
+}
+
+// Of twenty spikes fifteen were predicted within a second, and a quarter of eight alarms was false;
+// the node rejected for a tenth of the time.
+func TestShares(t *testing.T) {
+	s := signalScore{Spikes: 20, Alarms: 8, Samples: 1000, Rejecting: 100}
+	s.Foretold[0], s.False[0] = 15, 2
+	if windows[0] != 1 || s.foretoldShare(0) != .75 || s.falseShare(0) != .25 || s.rejectedShare() != .1 {
+		t.Errorf("within %d s %g foretold, %g in vain, %g of the time rejected; want .75, .25 and .1 within 1 s",
+			windows[0], s.foretoldShare(0), s.falseShare(0), s.rejectedShare())
 	}
 }

@@ -58,8 +58,8 @@ func fromRecording(r *recording.Reader) (Source, error) {
 	second := max(int(math.Round(float64(len(n.Pressure)-1)/max(last-first, 1e-3))), 1)
 	channels := channelNames(schema)
 	return Source{
-		Name: "recording", Second: second, Unit: "s", Nodes: []node{n},
-		About: fmt.Sprintf("a machine's own recording, %d samples, %d a second: %s", len(n.Pressure), second, channels),
+		name: "recording", second: second, unit: "s", nodes: []node{n},
+		about: fmt.Sprintf("a machine's own recording, %d samples, %d a second: %s", len(n.Pressure), second, channels),
 	}, nil
 }
 

@@ -44,51 +44,51 @@ func quantile(values []float64, share float64) float64 {
 	return stat.Quantile(share, stat.Empirical, slices.Sorted(slices.Values(values)), nil)
 }
 
-// Windows is w, in seconds.
-var Windows = [3]int{1, 5, 15}
+// windows is w, in seconds.
+var windows = [3]int{1, 5, 15}
 
-// Score is how a signal did. Counts are of all nodes together, and where chance is in
+// signalScore is how a signal did. Counts are of all nodes together, and where chance is in
 // play a mean of several draws, so that they need not be whole.
-type Score struct {
-	// Spikes is how many there were, Foretold how many within each of the Windows, and AtFirst
+type signalScore struct {
+	// Spikes is how many there were, Foretold how many within each of the windows, and AtFirst
 	// how many had a rejection at their first sample.
 	Spikes   float64
-	Foretold [len(Windows)]float64
+	Foretold [len(windows)]float64
 	AtFirst  float64
-	// Alarms is how many there were, False how many in vain by each of the Windows.
+	// Alarms is how many there were, False how many in vain by each of the windows.
 	Alarms float64
-	False  [len(Windows)]float64
+	False  [len(windows)]float64
 	// Samples and Rejecting count samples.
 	Samples, Rejecting float64
-	// Lead sums up the leads of the spikes foretold within the last of the Windows, in
+	// Lead sums up the leads of the spikes foretold within the last of the windows, in
 	// seconds.
 	Lead float64
 }
 
-// ForetoldShare is the share of spikes foretold within the i-th window; NaN without any.
-func (s Score) ForetoldShare(i int) float64 { return s.Foretold[i] / s.Spikes }
+// foretoldShare is the share of spikes foretold within the i-th window; NaN without any.
+func (s signalScore) foretoldShare(i int) float64 { return s.Foretold[i] / s.Spikes }
 
 // atFirstShare is the share of spikes with a rejection at their first sample.
-func (s Score) atFirstShare() float64 { return s.AtFirst / s.Spikes }
+func (s signalScore) atFirstShare() float64 { return s.AtFirst / s.Spikes }
 
-// FalseShare is the share of alarms in vain; NaN without any.
-func (s Score) FalseShare(i int) float64 { return s.False[i] / s.Alarms }
+// falseShare is the share of alarms in vain; NaN without any.
+func (s signalScore) falseShare(i int) float64 { return s.False[i] / s.Alarms }
 
-// Rejected is the share of the time.
-func (s Score) Rejected() float64 { return s.Rejecting / s.Samples }
+// rejectedShare is the share of the time.
+func (s signalScore) rejectedShare() float64 { return s.Rejecting / s.Samples }
 
 // meanLead is in seconds; NaN if nothing was foretold.
-func (s Score) meanLead() float64 { return s.Lead / s.Foretold[len(Windows)-1] }
+func (s signalScore) meanLead() float64 { return s.Lead / s.Foretold[len(windows)-1] }
 
 // plus adds up what two nodes, or two draws, came to.
-func (s Score) plus(o Score) Score {
+func (s signalScore) plus(o signalScore) signalScore {
 	s.Spikes += o.Spikes
 	s.AtFirst += o.AtFirst
 	s.Alarms += o.Alarms
 	s.Samples += o.Samples
 	s.Rejecting += o.Rejecting
 	s.Lead += o.Lead
-	for i := range Windows {
+	for i := range windows {
 		s.Foretold[i] += o.Foretold[i]
 		s.False[i] += o.False[i]
 	}
@@ -96,14 +96,14 @@ func (s Score) plus(o Score) Score {
 }
 
 // over divides by a number of draws.
-func (s Score) over(n float64) Score {
+func (s signalScore) over(n float64) signalScore {
 	s.Spikes /= n
 	s.AtFirst /= n
 	s.Alarms /= n
 	s.Samples /= n
 	s.Rejecting /= n
 	s.Lead /= n
-	for i := range Windows {
+	for i := range windows {
 		s.Foretold[i] /= n
 		s.False[i] /= n
 	}
@@ -139,8 +139,8 @@ func above(values []float64, threshold float64) []bool {
 }
 
 // score holds rejections against the pressure above a threshold.
-func score(spiking, rejects []bool, second int) Score {
-	s := Score{Samples: float64(len(spiking))}
+func score(spiking, rejects []bool, second int) signalScore {
+	s := signalScore{Samples: float64(len(spiking))}
 	for _, r := range rejects {
 		if r {
 			s.Rejecting++
@@ -166,7 +166,7 @@ func score(spiking, rejects []bool, second int) Score {
 			next++
 		}
 		if under := i-last <= second; !under {
-			for w, seconds := range Windows {
+			for w, seconds := range windows {
 				if next == len(spikes) || spikes[next]-i > seconds*second {
 					s.False[w]++
 				}
@@ -178,11 +178,11 @@ func score(spiking, rejects []bool, second int) Score {
 }
 
 // spike counts one.
-func (s *Score) spike(rejects []bool, at, second int) {
+func (s *signalScore) spike(rejects []bool, at, second int) {
 	if rejects[at] {
 		s.AtFirst++
 	}
-	longest := Windows[len(Windows)-1] * second
+	longest := windows[len(windows)-1] * second
 	for i := max(at-longest, 0); i < at; i++ {
 		if !rejects[i] {
 			continue
@@ -190,7 +190,7 @@ func (s *Score) spike(rejects []bool, at, second int) {
 		s.Lead += float64(at-i) / float64(second)
 		break
 	}
-	for w, seconds := range Windows {
+	for w, seconds := range windows {
 		if slices.Contains(rejects[max(at-seconds*second, 0):at], true) {
 			s.Foretold[w]++
 		}

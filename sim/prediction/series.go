@@ -43,7 +43,7 @@ var (
 // have one in five minutes. The nodes are as long as the shortest. Errors are errSeries
 // or those of reading.
 func ReadSeries(name string, dir fs.FS) (Source, error) {
-	s := Source{Name: name, Second: 1, Unit: "rows"}
+	s := Source{name: name, second: 1, unit: "rows"}
 	files, err := fs.Glob(dir, "*.csv")
 	if err != nil {
 		return Source{}, err
@@ -58,22 +58,22 @@ func ReadSeries(name string, dir fs.FS) (Source, error) {
 		if err != nil {
 			return Source{}, fmt.Errorf("%s: %w", file, err)
 		}
-		if len(s.Nodes) > 0 && len(n.Metrics[0]) != len(s.Nodes[0].Metrics[0]) {
+		if len(s.nodes) > 0 && len(n.Metrics[0]) != len(s.nodes[0].Metrics[0]) {
 			return Source{}, fmt.Errorf("%s: %w: its format is not that of the others", file, errSeries)
 		}
 		shortest = min(shortest, len(n.Pressure))
-		s.Nodes = append(s.Nodes, n)
+		s.nodes = append(s.nodes, n)
 	}
-	for i := range s.Nodes {
-		s.Nodes[i].Pressure, s.Nodes[i].Metrics = s.Nodes[i].Pressure[:shortest], s.Nodes[i].Metrics[:shortest]
+	for i := range s.nodes {
+		s.nodes[i].Pressure, s.nodes[i].Metrics = s.nodes[i].Pressure[:shortest], s.nodes[i].Metrics[:shortest]
 	}
 	what := "utilisation of the CPU"
-	if len(s.Nodes[0].Metrics[0]) > 1 {
+	if len(s.nodes[0].Metrics[0]) > 1 {
 		what += ", which stands for pressure, memory, disk read and written, network received and sent, each of these four over its largest"
 	} else {
 		what += ", which stands for pressure"
 	}
-	s.About = fmt.Sprintf("%d machines, %d rows of %s", len(s.Nodes), shortest, what)
+	s.about = fmt.Sprintf("%d machines, %d rows of %s", len(s.nodes), shortest, what)
 	return s, nil
 }
 

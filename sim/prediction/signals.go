@@ -12,35 +12,35 @@ import (
 
 // Names of signals.
 const (
-	// Pronto is package pronto's, federated; Alone has no fleet.
-	Pronto = "pronto"
-	Alone  = "pronto-alone"
-	// Uncentred has the directions of a decomposition of the load itself.
-	Uncentred = "svd"
-	// Raw is a threshold on the pressure, ZScore one on how many of its deviations it is
+	// prontoSignal is package pronto's, federated; aloneSignal has no fleet.
+	prontoSignal = "pronto"
+	aloneSignal  = "pronto-alone"
+	// svdSignal has the directions of a decomposition of the load itself.
+	svdSignal = "svd"
+	// rawSignal is a threshold on the pressure, zScore one on how many of its deviations it is
 	// above its mean, by exponential averages as long as Pronto's window.
-	Raw    = "threshold"
-	zScore = "ewma"
-	// Coin rejects by chance as often as Pronto, Shifted when Pronto did some other time.
-	Coin    = "coin"
-	shifted = "shifted"
+	rawSignal = "threshold"
+	zScore    = "ewma"
+	// coinSignal rejects by chance as often as Pronto, shifted when Pronto did some other time.
+	coinSignal = "coin"
+	shifted    = "shifted"
 )
 
 // signals are all, in the order of rows.
 func signals() []string {
-	return []string{Pronto, Alone, Uncentred, Raw, zScore, Coin, shifted}
+	return []string{prontoSignal, aloneSignal, svdSignal, rawSignal, zScore, coinSignal, shifted}
 }
 
 // about describes a signal in a few words.
 func about(signal string) string {
 	return map[string]string{
-		Pronto:    "Pronto, models merged over the source's nodes",
-		Alone:     "PCA of each node alone",
-		Uncentred: "the same on directions that are not centred",
-		Raw:       "raw pressure above a threshold",
-		zScore:    "z-score of the pressure, exponential averages",
-		Coin:      "a coin for each sample",
-		shifted:   "Pronto's rejections at another time",
+		prontoSignal: "Pronto, models merged over the source's nodes",
+		aloneSignal:  "PCA of each node alone",
+		svdSignal:    "the same on directions that are not centred",
+		rawSignal:    "raw pressure above a threshold",
+		zScore:       "z-score of the pressure, exponential averages",
+		coinSignal:   "a coin for each sample",
+		shifted:      "Pronto's rejections at another time",
 	}[signal]
 }
 
@@ -49,8 +49,8 @@ const draws = 20
 
 // tracked runs a tracker a node, of its own samples alone but where step adopts others.
 func tracked(s Source, c pronto.Config, every func(trackers []*pronto.Tracker, i int) error) ([][]bool, error) {
-	trackers := make([]*pronto.Tracker, len(s.Nodes))
-	rejects := make([][]bool, len(s.Nodes))
+	trackers := make([]*pronto.Tracker, len(s.nodes))
+	rejects := make([][]bool, len(s.nodes))
 	for i := range trackers {
 		var err error
 		if trackers[i], err = pronto.New(c); err != nil {
@@ -60,9 +60,9 @@ func tracked(s Source, c pronto.Config, every func(trackers []*pronto.Tracker, i
 	}
 	var signal pronto.Signal
 	for k := range s.samples() {
-		at := time.Unix(0, 0).Add(time.Duration(k) * time.Second / time.Duration(s.Second))
+		at := time.Unix(0, 0).Add(time.Duration(k) * time.Second / time.Duration(s.second))
 		for i, t := range trackers {
-			if err := t.StepTo(&signal, at, s.Nodes[i].Metrics[k]); err != nil {
+			if err := t.StepTo(&signal, at, s.nodes[i].Metrics[k]); err != nil {
 				return nil, err
 			}
 			rejects[i][k] = signal.Reject
@@ -100,14 +100,14 @@ func federate(trackers []*pronto.Tracker, k int) error {
 // uncentred has each node adopt the directions of the load itself. They are given as
 // those of a model about the origin, since a tracker takes none that is not centred.
 func uncentred(s Source) func([]*pronto.Tracker, int) error {
-	models := make([]svd.Model, len(s.Nodes))
+	models := make([]svd.Model, len(s.nodes))
 	return func(trackers []*pronto.Tracker, k int) error {
 		if (k+1)%svd.DefaultBlock != 0 {
 			return nil
 		}
 		for i, t := range trackers {
 			var err error
-			if models[i], err = svd.Update(models[i], s.Nodes[i].Metrics[k+1-svd.DefaultBlock:k+1], svd.Options{}); err != nil {
+			if models[i], err = svd.Update(models[i], s.nodes[i].Metrics[k+1-svd.DefaultBlock:k+1], svd.Options{}); err != nil {
 				return err
 			}
 			state := models[i].State()

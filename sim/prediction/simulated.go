@@ -49,8 +49,8 @@ func Simulate(ctx context.Context, seconds float64, seed uint64) (Source, error)
 		w.churn(r.Node, r.Done)
 	}
 	return Source{
-		Name: "simulator", Second: int(1 / simPeriod), Unit: "s", Nodes: w.nodes,
-		About: fmt.Sprintf("%d simulated nodes of %d cores, %d samples of each, ten a second: utilisation, pressure and memory; pods of %d core-seconds in the mean take %g %% of the cores",
+		name: "simulator", second: int(1 / simPeriod), unit: "s", nodes: w.nodes,
+		about: fmt.Sprintf("%d simulated nodes of %d cores, %d samples of each, ten a second: utilisation, pressure and memory; pods of %d core-seconds in the mean take %g %% of the cores",
 			simNodes, simCores, len(w.nodes[0].Pressure), simWork, 100*simLoad),
 	}, nil
 }

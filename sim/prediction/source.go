@@ -19,27 +19,27 @@ type node struct {
 
 // Source is nodes of one fleet, seen at the same times. It is a plain value.
 type Source struct {
-	// Name is short, About says where it is from and what its metrics are.
-	Name, About string
-	// Second is how many samples the evaluation takes for one second.
-	Second int
-	// Unit is what these are called: seconds, or what stands for them.
-	Unit  string
-	Nodes []node
+	// name is short, about says where it is from and what its metrics are.
+	name, about string
+	// second is how many samples the evaluation takes for one second.
+	second int
+	// unit is what these are called: seconds, or what stands for them.
+	unit  string
+	nodes []node
 }
 
-// Validate returns a *field.Error for the first field that is out of range.
-func (s Source) Validate() error {
-	if s.Second < 1 {
-		return refuse("Second", s.Second, "at least 1")
+// validate returns a *field.Error for the first field that is out of range.
+func (s Source) validate() error {
+	if s.second < 1 {
+		return refuse("Second", s.second, "at least 1")
 	}
-	if len(s.Nodes) == 0 {
+	if len(s.nodes) == 0 {
 		return refuse("Nodes", 0, "at least one")
 	}
-	for i, n := range s.Nodes {
+	for i, n := range s.nodes {
 		field := func(name string) string { return fmt.Sprintf("Nodes[%d].%s", i, name) }
 		length := len(n.Pressure)
-		if length == 0 || length != len(s.Nodes[0].Pressure) {
+		if length == 0 || length != len(s.nodes[0].Pressure) {
 			return refuse(field("Pressure"), length, "as many samples as the other nodes have, at least one")
 		}
 		if len(n.Metrics) != length {
@@ -52,7 +52,7 @@ func (s Source) Validate() error {
 			if !(v >= 0 && v <= 1) {
 				return refuse(fmt.Sprintf("%s[%d]", field("Pressure"), k), v, "in [0,1]")
 			}
-			if len(n.Metrics[k]) == 0 || len(n.Metrics[k]) != len(s.Nodes[0].Metrics[0]) {
+			if len(n.Metrics[k]) == 0 || len(n.Metrics[k]) != len(s.nodes[0].Metrics[0]) {
 				return refuse(fmt.Sprintf("%s[%d]", field("Metrics"), k), len(n.Metrics[k]), "as many as of other samples, at least one")
 			}
 			for _, m := range n.Metrics[k] {
@@ -66,4 +66,4 @@ func (s Source) Validate() error {
 }
 
 // samples is how many there are of each node.
-func (s Source) samples() int { return len(s.Nodes[0].Pressure) }
+func (s Source) samples() int { return len(s.nodes[0].Pressure) }

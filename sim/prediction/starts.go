@@ -1,6 +1,6 @@
 package prediction
 
-// starts is what pressure does where containers start or stop, of all nodes of a
+// startsTable is what pressure does where containers start or stop, of all nodes of a
 // source. Counts may be 0.
 type starts struct {
 	Source string
@@ -27,33 +27,33 @@ const (
 
 // startsOf is false where nothing is known of containers.
 func startsOf(s Source) (starts, bool) {
-	t := starts{Source: s.Name}
+	t := starts{Source: s.name}
 	within, samples, known := 0, 0, false
-	for _, n := range s.Nodes {
+	for _, n := range s.nodes {
 		if n.Churn == nil {
 			continue
 		}
 		known = true
 		after := make([]bool, len(n.Churn))
-		last := -s.Second - 1
+		last := -s.second - 1
 		for i, event := range n.Churn {
 			if event {
 				last = i
 				t.Events++
 			}
-			after[i] = i-last < s.Second
+			after[i] = i-last < s.second
 		}
 		within += count(after)
 		samples += len(after)
 		for k, threshold := range thresholds() {
-			for _, at := range begins(above(n.Pressure, threshold.of(n.Pressure)), s.Second) {
+			for _, at := range begins(above(n.Pressure, threshold.of(n.Pressure)), s.second) {
 				t.All[k]++
 				if after[at] {
 					t.Spikes[k]++
 				}
 			}
 		}
-		t.rises(n, s.Second)
+		t.rises(n, s.second)
 	}
 	if !known {
 		return starts{}, false

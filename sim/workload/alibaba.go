@@ -30,7 +30,7 @@ func CheckTraces(dir fs.FS) error {
 func ReadTrace(name string, dir fs.FS) (Trace, error) {
 	switch name {
 	case Alibaba2018:
-		var q [6][]Quantile
+		var q [6][]quantile
 		for i, name := range []string{
 			"instance_cpu", "instance_mem", "task_cpu", "task_mem", "instance_duration", "instance_num",
 		} {
@@ -56,10 +56,10 @@ func ReadTrace(name string, dir fs.FS) (Trace, error) {
 }
 
 // readQuantiles takes values below 0, which come from the bins of a histogram, for 0.
-func readQuantiles(r io.Reader) (all []Quantile, err error) {
+func readQuantiles(r io.Reader) (all []quantile, err error) {
 	err = ReadRows(r, func(row Row) error {
 		p, err := row.Number("p")
-		if err == nil && (p > 1 || len(all) > 0 && p <= all[len(all)-1].P) {
+		if err == nil && (p > 1 || len(all) > 0 && p <= all[len(all)-1].p) {
 			err = fmt.Errorf("%v is not the next share", p)
 		}
 		if err != nil {
@@ -73,7 +73,7 @@ func readQuantiles(r io.Reader) (all []Quantile, err error) {
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("value %q", cell)
 		}
-		all = append(all, Quantile{p, math.Max(v, 0)})
+		all = append(all, quantile{p, math.Max(v, 0)})
 		return nil
 	})
 	if err == nil && len(all) < 2 {

@@ -26,11 +26,11 @@ func Background(seed uint64, traces []Utilisation, sizes []int, mean, speed, dur
 	series := make([]sim.Series, len(sizes))
 	for i := range series {
 		t := traces[rng.IntN(len(traces))]
-		s := sim.Series{Step: t.Step / speed}
-		from := rng.IntN(len(t.Share))
+		s := sim.Series{Step: t.step / speed}
+		from := rng.IntN(len(t.share))
 		steps := int(math.Min(math.Ceil(duration/s.Step)+1, maxTraceRows))
 		for k := range steps {
-			s.Cores = append(s.Cores, t.Share[(from+k)%len(t.Share)])
+			s.Cores = append(s.Cores, t.share[(from+k)%len(t.share)])
 		}
 		series[i] = s
 	}

@@ -17,16 +17,16 @@ import (
 
 // Function is one of an Azure Functions trace.
 type Function struct {
-	// Name is owner, application and function.
-	Name string
-	// Invocations is their number in each minute.
-	Invocations []float64
-	// Duration and Memory are quantiles: in seconds and in bytes.
-	Duration, Memory []Quantile
+	// name is owner, application and function.
+	name string
+	// invocations is their number in each minute.
+	invocations []float64
+	// duration and memory are quantiles: in seconds and in bytes.
+	duration, memory []quantile
 }
 
-// Quantile is the value that a share P ∈ [0,1] does not exceed.
-type Quantile struct{ P, Value float64 }
+// quantile is the value that a share p ∈ [0,1] does not exceed.
+type quantile struct{ p, value float64 }
 
 // table is a CSV file by the function's name.
 type table struct {
@@ -99,18 +99,18 @@ func ReadFunctions(dir fs.FS) ([]Function, error) {
 	}
 	var functions []Function
 	for _, name := range tables[0].names {
-		f := Function{Name: name}
+		f := Function{name: name}
 		var err error
-		if f.Invocations, err = tables[0].minutes(name); err != nil {
+		if f.invocations, err = tables[0].minutes(name); err != nil {
 			return nil, fmt.Errorf("invocations.csv: %w", err)
 		}
-		if f.Duration, err = tables[1].quantiles(name, durationColumns, 1e-3); err != nil {
+		if f.duration, err = tables[1].quantiles(name, durationColumns, 1e-3); err != nil {
 			return nil, fmt.Errorf("durations.csv: %w", err)
 		}
-		if f.Memory, err = tables[2].quantiles(name, memoryColumns, 1<<20); err != nil {
+		if f.memory, err = tables[2].quantiles(name, memoryColumns, 1<<20); err != nil {
 			return nil, fmt.Errorf("memory.csv: %w", err)
 		}
-		if len(f.Duration) > 0 {
+		if len(f.duration) > 0 {
 			functions = append(functions, f)
 		}
 	}
@@ -137,12 +137,12 @@ func (t table) minutes(name string) ([]float64, error) {
 }
 
 // quantiles are the columns that begin with the prefix, in the given unit.
-func (t table) quantiles(name, prefix string, unit float64) ([]Quantile, error) {
+func (t table) quantiles(name, prefix string, unit float64) ([]quantile, error) {
 	row, ok := t.rows[name]
 	if !ok {
 		return nil, nil
 	}
-	var q []Quantile
+	var q []quantile
 	for i, column := range t.columns {
 		percent, ok := strings.CutPrefix(column, prefix)
 		if !ok {
@@ -156,35 +156,35 @@ func (t table) quantiles(name, prefix string, unit float64) ([]Quantile, error) 
 		if err != nil {
 			return nil, fmt.Errorf("%w: line %d: column %s: %w", ErrTrace, t.lines[name], column, err)
 		}
-		q = append(q, Quantile{p / 100, v * unit})
+		q = append(q, quantile{p / 100, v * unit})
 	}
-	slices.SortFunc(q, func(a, b Quantile) int { return cmp.Compare(a.P, b.P) })
+	slices.SortFunc(q, func(a, b quantile) int { return cmp.Compare(a.p, b.p) })
 	return q, nil
 }
 
 // draw interpolates between the quantiles at u ∈ [0,1).
-func draw(q []Quantile, u float64) float64 {
-	i := sort.Search(len(q), func(i int) bool { return q[i].P >= u })
+func draw(q []quantile, u float64) float64 {
+	i := sort.Search(len(q), func(i int) bool { return q[i].p >= u })
 	switch {
 	case len(q) == 0:
 		return 0
 	case i == 0:
-		return q[0].Value
+		return q[0].value
 	case i == len(q):
-		return q[i-1].Value
+		return q[i-1].value
 	}
 	a, b := q[i-1], q[i]
-	return a.Value + (b.Value-a.Value)*(u-a.P)/(b.P-a.P)
+	return a.value + (b.value-a.value)*(u-a.p)/(b.p-a.p)
 }
 
 // mean is that of draw over u.
-func mean(q []Quantile) float64 {
+func mean(q []quantile) float64 {
 	if len(q) == 0 {
 		return 0
 	}
-	sum := q[0].P*q[0].Value + (1-q[len(q)-1].P)*q[len(q)-1].Value
+	sum := q[0].p*q[0].value + (1-q[len(q)-1].p)*q[len(q)-1].value
 	for i := 1; i < len(q); i++ {
-		sum += (q[i].P - q[i-1].P) * (q[i].Value + q[i-1].Value) / 2
+		sum += (q[i].p - q[i-1].p) * (q[i].value + q[i-1].value) / 2
 	}
 	return sum
 }
@@ -200,8 +200,8 @@ func Invocations(seed uint64, functions []Function, load, cores, duration float6
 	minutes := int(duration / 60)
 	work := 0.
 	for _, f := range functions {
-		for i := range min(minutes, len(f.Invocations)) {
-			work += f.Invocations[i] * mean(f.Duration)
+		for i := range min(minutes, len(f.invocations)) {
+			work += f.invocations[i] * mean(f.duration)
 		}
 	}
 	if !(work > 0) {
@@ -211,11 +211,11 @@ func Invocations(seed uint64, functions []Function, load, cores, duration float6
 	s := newStreams(seed)
 	var pods []sim.Pod
 	for _, f := range functions {
-		for i := range min(minutes, len(f.Invocations)) {
-			if expected := float64(len(pods)) + f.Invocations[i]*scale; expected > maxPods {
+		for i := range min(minutes, len(f.invocations)) {
+			if expected := float64(len(pods)) + f.invocations[i]*scale; expected > maxPods {
 				return nil, refuse("pods", expected, fmt.Sprintf("at most %d", maxPods))
 			}
-			pods = s.invoke(pods, f, float64(i)*60, f.Invocations[i]*scale)
+			pods = s.invoke(pods, f, float64(i)*60, f.invocations[i]*scale)
 		}
 	}
 	slices.SortStableFunc(pods, func(a, b sim.Pod) int { return cmp.Compare(a.Created, b.Created) })
@@ -228,8 +228,8 @@ func (s streams) invoke(pods []sim.Pod, f Function, start, count float64) []sim.
 		return pods
 	}
 	for now := gap(s.arrivals, count); now < 60; now += gap(s.arrivals, count) {
-		p := s.pod(start+now, draw(f.Duration, s.works.Float64()), Equal)
-		p.Memory, p.Workload = draw(f.Memory, s.choices.Float64()), f.Name
+		p := s.pod(start+now, draw(f.duration, s.works.Float64()), Equal)
+		p.Memory, p.Workload = draw(f.memory, s.choices.Float64()), f.name
 		pods = append(pods, p)
 	}
 	return pods

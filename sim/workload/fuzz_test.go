@@ -1,12 +1,10 @@
-package workload_test
+package workload
 
 import (
 	"bytes"
 	"errors"
 	"testing"
 	"testing/fstest"
-
-	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 // Any bytes are refused as ErrTrace or give a valid series.
@@ -14,17 +12,17 @@ func FuzzReadUtilisation(f *testing.F) {
 	f.Add([]byte(ec2))
 	f.Add([]byte(bitbrains))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		u, err := workload.ReadUtilisation(bytes.NewReader(data))
+		u, err := readUtilisation(bytes.NewReader(data))
 		if err != nil {
-			if !errors.Is(err, workload.ErrTrace) {
+			if !errors.Is(err, ErrTrace) {
 				t.Fatalf("error %v", err)
 			}
 			return
 		}
-		if !(u.Step > 0) || len(u.Share) < 2 {
+		if !(u.step > 0) || len(u.share) < 2 {
 			t.Fatalf("%+v", u)
 		}
-		for _, share := range u.Share {
+		for _, share := range u.share {
 			if !(share >= 0 && share <= 1) {
 				t.Fatalf("share %v", share)
 			}
@@ -38,14 +36,14 @@ func FuzzReadFunctions(f *testing.F) {
 	f.Add(seed["invocations.csv"].Data, seed["durations.csv"].Data, seed["memory.csv"].Data)
 	f.Fuzz(func(t *testing.T, invocations, durations, memory []byte) {
 		dir := fstest.MapFS{"invocations.csv": {Data: invocations}, "durations.csv": {Data: durations}, "memory.csv": {Data: memory}}
-		functions, err := workload.ReadFunctions(dir)
+		functions, err := ReadFunctions(dir)
 		if err != nil {
-			if !errors.Is(err, workload.ErrTrace) {
+			if !errors.Is(err, ErrTrace) {
 				t.Fatalf("error %v", err)
 			}
 			return
 		}
-		pods, err := workload.Invocations(1, functions, .1, 1, 60)
+		pods, err := Invocations(1, functions, .1, 1, 60)
 		if err != nil {
 			return
 		}

@@ -24,7 +24,7 @@ func (h Half) of(rows []float64, length int) []float64 {
 
 // Half returns that half of the series, which is not copied.
 func (u Utilisation) Half(h Half) Utilisation {
-	u.Share = h.of(u.Share, len(u.Share))
+	u.share = h.of(u.share, len(u.share))
 	return u
 }
 
@@ -33,7 +33,7 @@ func (u Utilisation) Half(h Half) Utilisation {
 func HalfOf(functions []Function, h Half) []Function {
 	minutes := 0
 	for _, f := range functions {
-		for i, n := range f.Invocations {
+		for i, n := range f.invocations {
 			if n > 0 {
 				minutes = max(minutes, i+1)
 			}
@@ -41,7 +41,7 @@ func HalfOf(functions []Function, h Half) []Function {
 	}
 	all := slices.Clone(functions)
 	for i := range all {
-		all[i].Invocations = h.of(all[i].Invocations, minutes)
+		all[i].invocations = h.of(all[i].invocations, minutes)
 	}
 	return all
 }

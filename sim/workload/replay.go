@@ -48,7 +48,7 @@ const (
 // usage is what Alibaba2018 holds about pods: quantiles of the CPU in per cent of a core, memory
 // in per cent of the largest machine's, both as used and as planned, of the life in seconds,
 // and of how many instances a task has.
-type usage struct{ cpu, memory, plannedCPU, plannedMemory, life, instances []Quantile }
+type usage struct{ cpu, memory, plannedCPU, plannedMemory, life, instances []quantile }
 
 // shape is a request of OpenB2023: thousandths of a core, MiB, and how many pods have it.
 type shape struct {
@@ -240,7 +240,7 @@ func useOfPlan(rng *rand.Rand, pods []sim.Pod) {
 		owner[i] = numbers[p.Workload]
 	}
 	cpu, memory := ranks(rng, owner, owner, .8, 0), ranks(rng, owner, owner, .8, 0)
-	part := func(used, planned []Quantile, u float64) float64 { return math.Min(draw(used, u)/draw(planned, u), 1) }
+	part := func(used, planned []quantile, u float64) float64 { return math.Min(draw(used, u)/draw(planned, u), 1) }
 	for i := range pods {
 		p := &pods[i]
 		p.Memory = math.Round(p.Memory * part(fitted.memory, fitted.plannedMemory, memory[i]))

@@ -1,4 +1,4 @@
-package workload_test
+package workload
 
 import (
 	"errors"
@@ -13,25 +13,24 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/node"
-	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 func generated(t *testing.T, name string) []sim.Pod {
 	t.Helper()
-	return generator(t, name)(1, workload.First)
+	return generator(t, name)(1, First)
 }
 
-func generator(t *testing.T, name string) workload.Trace {
+func generator(t *testing.T, name string) Trace {
 	t.Helper()
-	trace, err := workload.Generate(name)
+	trace, err := Generate(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return trace
 }
 
-// quantile returns that of a value of each pod.
-func quantile(pods []sim.Pod, p float64, of func(sim.Pod) float64) float64 {
+// podQuantile returns that of a value of each pod.
+func podQuantile(pods []sim.Pod, p float64, of func(sim.Pod) float64) float64 {
 	values := make([]float64, len(pods))
 	for i := range pods {
 		values[i] = of(pods[i])
@@ -53,26 +52,26 @@ func TestGenerateHasTheTracesQuantiles(t *testing.T) {
 		of          func(sim.Pod) float64
 		want        float64
 	}{
-		{workload.Alibaba2018, "life", .5, life, 10.237},
-		{workload.Alibaba2018, "life", .9, life, 86.2577},
-		{workload.Alibaba2018, "life", .99, life, 372.799},
-		{workload.Alibaba2018, "cores", .1, cores, .135826},
-		{workload.Alibaba2018, "cores", .5, cores, .668567},
-		{workload.Alibaba2018, "cores", .99, cores, 1.67489},
-		{workload.Alibaba2018, "memory", .5, memory, .0409 * percent},
-		{workload.Alibaba2018, "memory", .9, memory, .3242 * percent},
-		{workload.Alibaba2018, "planned memory", .5, plannedMemory, .2962 * percent},
-		{workload.OpenB2023, "life, a twentieth", .5, life, 616. / 20},
-		{workload.OpenB2023, "life, a twentieth", .75, life, 2246. / 20},
-		{workload.OpenB2023, "life, a twentieth", .9, life, 7764. / 20},
-		{workload.OpenB2023, "planned memory, an eighth", .5, plannedMemory, 41560. / 8 * (1 << 20)},
-		{workload.ZipfOwners, "life", .5, life, 10},
+		{Alibaba2018, "life", .5, life, 10.237},
+		{Alibaba2018, "life", .9, life, 86.2577},
+		{Alibaba2018, "life", .99, life, 372.799},
+		{Alibaba2018, "cores", .1, cores, .135826},
+		{Alibaba2018, "cores", .5, cores, .668567},
+		{Alibaba2018, "cores", .99, cores, 1.67489},
+		{Alibaba2018, "memory", .5, memory, .0409 * percent},
+		{Alibaba2018, "memory", .9, memory, .3242 * percent},
+		{Alibaba2018, "planned memory", .5, plannedMemory, .2962 * percent},
+		{OpenB2023, "life, a twentieth", .5, life, 616. / 20},
+		{OpenB2023, "life, a twentieth", .75, life, 2246. / 20},
+		{OpenB2023, "life, a twentieth", .9, life, 7764. / 20},
+		{OpenB2023, "planned memory, an eighth", .5, plannedMemory, 41560. / 8 * (1 << 20)},
+		{ZipfOwners, "life", .5, life, 10},
 	} {
-		got, tolerance := quantile(generated(t, test.trace), test.p, test.of), .05
+		got, tolerance := podQuantile(generated(t, test.trace), test.p, test.of), .05
 		switch test.trace {
-		case workload.OpenB2023: // the rarest requests are left out
+		case OpenB2023: // the rarest requests are left out
 			tolerance = .15
-		case workload.ZipfOwners: // few owners have most pods
+		case ZipfOwners: // few owners have most pods
 			tolerance = .9
 		}
 		if math.Abs(got/test.want-1) > tolerance {
@@ -83,7 +82,7 @@ func TestGenerateHasTheTracesQuantiles(t *testing.T) {
 
 // Few owners have many pods, those of one owner are similar, and there is one generated trace.
 func TestGenerateOwners(t *testing.T) {
-	for _, name := range workload.Traces() {
+	for _, name := range Traces() {
 		pods := generated(t, name)
 		if diff := cmp.Diff(pods[:50], generated(t, name)[:50]); diff != "" {
 			t.Errorf("%s is another the second time:\n%s", name, diff)
@@ -108,7 +107,7 @@ func TestGenerateOwners(t *testing.T) {
 			t.Errorf("%s: %d owners, the largest with %.2f of the pods; variance %.3g between them, %.3g within", name, len(owners), share, between, within)
 		}
 	}
-	if _, err := workload.Generate("none"); field.By(err, "workload") == nil {
+	if _, err := Generate("none"); field.By(err, "workload") == nil {
 		t.Errorf("no such trace: %v", err)
 	}
 }
@@ -126,17 +125,17 @@ func TestOwnersAreOfTheSeed(t *testing.T) {
 		}
 		return logs
 	}
-	read, err := workload.ReadTrace(workload.Alibaba2018, quantileFiles())
+	read, err := ReadTrace(Alibaba2018, quantileFiles())
 	if err != nil {
 		t.Fatal(err)
 	}
-	traces := map[string]workload.Trace{"read": read}
-	for _, name := range workload.Traces() {
+	traces := map[string]Trace{"read": read}
+	for _, name := range Traces() {
 		traces[name] = generator(t, name)
 	}
 	for name, trace := range traces {
-		first := memory(trace(1, workload.First))
-		for other, pods := range map[string][]sim.Pod{"seed": trace(2, workload.First), "half": trace(1, workload.Second)} {
+		first := memory(trace(1, First))
+		for other, pods := range map[string][]sim.Pod{"seed": trace(2, First), "half": trace(1, Second)} {
 			differ := 0
 			for owner, mean := range memory(pods) {
 				if math.Abs(mean-first[owner]) > .1 { // a tenth of it
@@ -152,13 +151,13 @@ func TestOwnersAreOfTheSeed(t *testing.T) {
 
 // A replay has its load, within its time, from one half of the trace.
 func TestReplay(t *testing.T) {
-	trace := generated(t, workload.ZipfOwners)
+	trace := generated(t, ZipfOwners)
 	for i := range trace {
 		trace[i].Revision = map[bool]string{true: "first", false: "second"}[i < len(trace)/2]
 	}
-	for half, want := range map[workload.Half]string{workload.First: "first", workload.Second: "second"} {
+	for half, want := range map[Half]string{First: "first", Second: "second"} {
 		for seed := range uint64(5) {
-			pods, err := workload.Replay(seed, trace, half, .8, 76, 600)
+			pods, err := Replay(seed, trace, half, .8, 76, 600)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,10 +173,10 @@ func TestReplay(t *testing.T) {
 			}
 		}
 	}
-	if _, err := workload.Replay(1, trace[:3], workload.First, .8, 76, 600); !errors.Is(err, workload.ErrTrace) {
+	if _, err := Replay(1, trace[:3], First, .8, 76, 600); !errors.Is(err, ErrTrace) {
 		t.Errorf("a trace of a pod: %v", err)
 	}
-	if _, err := workload.Replay(1, trace, workload.First, 0, 76, 600); field.By(err, "workload") == nil {
+	if _, err := Replay(1, trace, First, 0, 76, 600); field.By(err, "workload") == nil {
 		t.Errorf("no load: %v", err)
 	}
 }
@@ -196,24 +195,24 @@ func quantileFiles() fstest.MapFS {
 }
 
 func TestReadTrace(t *testing.T) {
-	trace, err := workload.ReadTrace(workload.Alibaba2018, quantileFiles())
+	trace, err := ReadTrace(Alibaba2018, quantileFiles())
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods := trace(1, workload.First)
-	if got := quantile(pods, .5, sim.Pod.Solo); math.Abs(got-10) > .1 {
+	pods := trace(1, First)
+	if got := podQuantile(pods, .5, sim.Pod.Solo); math.Abs(got-10) > .1 {
 		t.Errorf("median life %g s, want 10", got)
 	}
 	list := func(text string) fstest.MapFS {
 		return fstest.MapFS{"openb_pod_list_default.csv": {Data: []byte(text)}}
 	}
 	header := "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
-	trace, err = workload.ReadTrace(workload.OpenB2023, list(header+
+	trace, err = ReadTrace(OpenB2023, list(header+
 		"openb-pod-0001,8000,16384,1,460,,LS,Running,30,2040,40\nopenb-pod-0002,8000,16384,0,0,,BE,Pending,35,99,\nopenb-pod-0000,4000,8192,1,1000,,LS,Running,0,200,0\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pods = trace(1, workload.First); len(pods) != 2 {
+	if pods = trace(1, First); len(pods) != 2 {
 		t.Fatalf("%d pods", len(pods))
 	}
 	for i, want := range []struct{ created, solo, cores, memory float64 }{{0, 10, .5, 1 << 30}, {30, 100, 1, 2 << 30}} {
@@ -226,25 +225,25 @@ func TestReadTrace(t *testing.T) {
 	for name, bad := range map[string]fstest.MapFS{
 		"nothing": {}, "no columns": list("name\na\n"), "no number": list(header + "a,x,1,0,0,,LS,Running,0,1,0\n"), "nobody": list(header),
 	} {
-		if _, err := workload.ReadTrace(workload.OpenB2023, bad); err == nil || name != "nothing" && !errors.Is(err, workload.ErrTrace) {
+		if _, err := ReadTrace(OpenB2023, bad); err == nil || name != "nothing" && !errors.Is(err, ErrTrace) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, text := range map[string]string{"out of order": "p,value\n.5,1\n.2,2\n", "one": "p,value\n0,1\n", "no number": "p,value\n0,NaN\n1,1\n"} {
 		dir := quantileFiles()
 		dir["task_cpu.csv"].Data = []byte(text)
-		if _, err := workload.ReadTrace(workload.Alibaba2018, dir); !errors.Is(err, workload.ErrTrace) {
+		if _, err := ReadTrace(Alibaba2018, dir); !errors.Is(err, ErrTrace) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := workload.ReadTrace(workload.ZipfOwners, fstest.MapFS{}); field.By(err, "workload") == nil {
+	if _, err := ReadTrace(ZipfOwners, fstest.MapFS{}); field.By(err, "workload") == nil {
 		t.Errorf("a trace that is no recording: %v", err)
 	}
 }
 
 // A day's load has its peak and its night, and enough pods for the peak.
 func TestServices(t *testing.T) {
-	services, pods, err := workload.Services(1, 3, 86_400)
+	services, pods, err := Services(1, 3, 86_400)
 	if err != nil || len(services) != 3 || len(pods) != 36 {
 		t.Fatalf("%d services of %d pods, %v", len(services), len(pods), err)
 	}
@@ -257,17 +256,17 @@ func TestServices(t *testing.T) {
 			t.Errorf("%s wants %g pods at its peak", s.Workload, pods)
 		}
 	}
-	if _, err := sim.LowerBound(sim.Config{Services: services}, pods); err != nil {
+	if _, _, err := sim.LowerBound(sim.Config{Services: services}, pods); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := workload.Services(1, 0, 1); field.By(err, "workload") == nil {
+	if _, _, err := Services(1, 0, 1); field.By(err, "workload") == nil {
 		t.Errorf("no services: %v", err)
 	}
 }
 
 // The pods of an owner have the same phases within a fifth of times and bytes.
 func TestPhased(t *testing.T) {
-	pods, err := workload.Phased(2, 2000, 16<<30)
+	pods, err := Phased(2, 2000, 16<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,16 +289,16 @@ func TestPhased(t *testing.T) {
 	if len(first) != 12 {
 		t.Errorf("%d owners", len(first))
 	}
-	if _, err := sim.LowerBound(sim.Config{}, pods); err != nil {
+	if _, _, err := sim.LowerBound(sim.Config{}, pods); err != nil {
 		t.Error(err)
 	}
-	if _, err := workload.Phased(2, 10, 0); field.By(err, "workload") == nil {
+	if _, err := Phased(2, 10, 0); field.By(err, "workload") == nil {
 		t.Errorf("nodes without memory: %v", err)
 	}
 }
 
 func TestReadPodsWithPhases(t *testing.T) {
-	got, err := workload.ReadPods(strings.NewReader("arrival,work,owner,phases,limit_cores,limit_memory\n0,,a,3x1x1e8; 30 x .8 x 5e8 x 2e8 x 5;10x0x1e8,1,2e9\n1,5,b,,,\n"))
+	got, err := ReadPods(strings.NewReader("arrival,work,owner,phases,limit_cores,limit_memory\n0,,a,3x1x1e8; 30 x .8 x 5e8 x 2e8 x 5;10x0x1e8,1,2e9\n1,5,b,,,\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,11 +311,11 @@ func TestReadPodsWithPhases(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, phases := range []string{"3", "3x1", "3x1x1x1", "3x1xy", "3x1x-1", ";"} {
-		if _, err := workload.ReadPods(strings.NewReader("arrival,work,phases\n0,," + phases + "\n")); !errors.Is(err, workload.ErrPods) {
+		if _, err := ReadPods(strings.NewReader("arrival,work,phases\n0,," + phases + "\n")); !errors.Is(err, ErrPods) {
 			t.Errorf("%q: %v", phases, err)
 		}
 	}
-	if _, err := workload.ReadPods(strings.NewReader("arrival,work,phases\n0,,\n")); !errors.Is(err, workload.ErrPods) {
+	if _, err := ReadPods(strings.NewReader("arrival,work,phases\n0,,\n")); !errors.Is(err, ErrPods) {
 		t.Errorf("neither work nor phases: %v", err)
 	}
 }

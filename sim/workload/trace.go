@@ -23,11 +23,11 @@ const (
 	maxTraceFiles = 10_000
 )
 
-// Utilisation is a recorded CPU utilisation: Share[i] ∈ [0,1] for Step seconds
+// Utilisation is a recorded CPU utilisation: share[i] ∈ [0,1] for step seconds
 // each.
 type Utilisation struct {
-	Step  float64
-	Share []float64
+	step  float64
+	share []float64
 }
 
 // Row is a line of a file, whose cells have the names of the file's columns.
@@ -83,10 +83,10 @@ func ReadRows(r io.Reader, take func(Row) error) error {
 	return nil
 }
 
-// ReadUtilisation reads one series: "timestamp,value" with percent (NAB's EC2
+// readUtilisation reads one series: "timestamp,value" with percent (NAB's EC2
 // files), or Bitbrains' rows with "CPU usage [%]". The step is that between the
 // first two rows. A malformed file is ErrTrace.
-func ReadUtilisation(r io.Reader) (u Utilisation, err error) {
+func readUtilisation(r io.Reader) (u Utilisation, err error) {
 	var first float64
 	err = ReadRows(r, func(row Row) error {
 		when, what := "timestamp", "value"
@@ -102,19 +102,19 @@ func ReadUtilisation(r io.Reader) (u Utilisation, err error) {
 			return err
 		}
 		percent, err := row.Number(what)
-		switch len(u.Share) {
+		switch len(u.share) {
 		case 0:
 			first = at
 		case 1:
-			u.Step = at - first
+			u.step = at - first
 		}
-		u.Share = append(u.Share, math.Min(percent/100, 1))
+		u.share = append(u.share, math.Min(percent/100, 1))
 		return err
 	})
 	if err != nil {
 		return Utilisation{}, err
 	}
-	if len(u.Share) < 2 || !(u.Step > 0) || math.IsInf(u.Step, 1) {
+	if len(u.share) < 2 || !(u.step > 0) || math.IsInf(u.step, 1) {
 		return Utilisation{}, fmt.Errorf("%w: needs two rows in order of time", ErrTrace)
 	}
 	return u, nil
@@ -159,7 +159,7 @@ func ReadUtilisations(dir fs.FS) ([]Utilisation, error) {
 	slices.Sort(names)
 	var all []Utilisation
 	for _, name := range names {
-		u, err := readFile(dir, name, ReadUtilisation)
+		u, err := readFile(dir, name, readUtilisation)
 		if err != nil {
 			return nil, err
 		}

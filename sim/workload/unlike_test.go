@@ -1,4 +1,4 @@
-package workload_test
+package workload
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim"
-	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 const nodeMemory = 16 << 30
@@ -18,7 +17,7 @@ const nodeMemory = 16 << 30
 // TestUnlike: pods of one workload differ by at most a fifth from its mean, all pods by more than
 // ten times, and all run alone for the same time.
 func TestUnlike(t *testing.T) {
-	pods, err := workload.Unlike(3, 2000, 20, workload.Equal, nodeMemory, workload.Workloads{})
+	pods, err := Unlike(3, 2000, 20, Equal, nodeMemory, Workloads{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +59,11 @@ func TestUnlike(t *testing.T) {
 }
 
 func TestOneOff(t *testing.T) {
-	named, err := workload.Unlike(3, 100, 20, workload.Equal, nodeMemory, workload.Workloads{})
+	named, err := Unlike(3, 100, 20, Equal, nodeMemory, Workloads{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods, err := workload.Unlike(3, 100, 20, workload.Equal, nodeMemory, workload.Workloads{OneOff: true})
+	pods, err := Unlike(3, 100, 20, Equal, nodeMemory, Workloads{OneOff: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +85,7 @@ func TestUnlikeArrivals(t *testing.T) {
 	sum := 0.
 	const seeds, cores, duration = 20, 76, 1000
 	for seed := range uint64(seeds) {
-		pods, err := workload.UnlikeArrivals(seed, .7, cores, 20, duration, workload.Exponential, nodeMemory, workload.Workloads{})
+		pods, err := UnlikeArrivals(seed, .7, cores, 20, duration, Exponential, nodeMemory, Workloads{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +102,7 @@ func TestRollOut(t *testing.T) {
 	pods := []sim.Pod{{Created: 1, Memory: 10}, {Created: 2, Memory: 10}, {Created: 3, Memory: 80}}
 	given := slices.Clone(pods)
 	want := []sim.Pod{{Created: 1, Memory: 10}, {Created: 2, Memory: 20, Revision: "new"}, {Created: 3, Memory: 100, Revision: "new"}}
-	if d := cmp.Diff(want, workload.RollOut(pods, 2, 2, 100)); d != "" {
+	if d := cmp.Diff(want, RollOut(pods, 2, 2, 100)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(given, pods); d != "" {
@@ -115,7 +114,7 @@ func TestNightly(t *testing.T) {
 	pods := []sim.Pod{{Created: 0, Memory: 10}, {Created: 49, Memory: 10}, {Created: 50, Memory: 10}, {Created: 99, Memory: 80}, {Created: 101, Memory: 10}, {Created: 350, Memory: 30}}
 	given := slices.Clone(pods)
 	want := []sim.Pod{{Created: 0, Memory: 10}, {Created: 49, Memory: 10}, {Created: 50, Memory: 20}, {Created: 99, Memory: 100}, {Created: 101, Memory: 10}, {Created: 350, Memory: 60}}
-	if d := cmp.Diff(want, workload.Nightly(pods, 100, 2, 100)); d != "" {
+	if d := cmp.Diff(want, Nightly(pods, 100, 2, 100)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(given, pods); d != "" {
@@ -124,11 +123,11 @@ func TestNightly(t *testing.T) {
 }
 
 func TestUnlikeRefuses(t *testing.T) {
-	for _, w := range []workload.Workloads{{Ramp: -1}, {Ramp: math.NaN()}, {Ramp: math.Inf(1)}} {
-		if _, err := workload.Unlike(1, 10, 20, workload.Equal, nodeMemory, w); !isField(err) {
+	for _, w := range []Workloads{{Ramp: -1}, {Ramp: math.NaN()}, {Ramp: math.Inf(1)}} {
+		if _, err := Unlike(1, 10, 20, Equal, nodeMemory, w); !isField(err) {
 			t.Errorf("%+v: %v", w, err)
 		}
-		if _, err := workload.UnlikeArrivals(1, .5, 4, 20, 100, workload.Equal, nodeMemory, w); !isField(err) {
+		if _, err := UnlikeArrivals(1, .5, 4, 20, 100, Equal, nodeMemory, w); !isField(err) {
 			t.Errorf("%+v: %v", w, err)
 		}
 	}

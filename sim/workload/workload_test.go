@@ -1,4 +1,4 @@
-package workload_test
+package workload
 
 import (
 	"errors"
@@ -17,15 +17,14 @@ import (
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/node"
-	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 func TestBatch(t *testing.T) {
-	equal, err := workload.Batch(1, 2000, 10, workload.Equal)
+	equal, err := Batch(1, 2000, 10, Equal)
 	if err != nil {
 		t.Fatal(err)
 	}
-	exponential, err := workload.Batch(1, 2000, 10, workload.Exponential)
+	exponential, err := Batch(1, 2000, 10, Exponential)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +44,7 @@ func TestBatch(t *testing.T) {
 }
 
 func TestPoisson(t *testing.T) {
-	pods, err := workload.Poisson(3, .8, 76, 10, 1000, workload.Exponential)
+	pods, err := Poisson(3, .8, 76, 10, 1000, Exponential)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +62,7 @@ func TestPoisson(t *testing.T) {
 }
 
 func TestMixed(t *testing.T) {
-	pods, err := workload.Mixed(1, 3000, 10, workload.Equal, 1000, workload.Mix{MemoryShare: 1. / 3, WaitingShare: 1. / 3})
+	pods, err := Mixed(1, 3000, 10, Equal, 1000, Mix{MemoryShare: 1. / 3, WaitingShare: 1. / 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,13 +91,13 @@ func TestDeclareNeeds(t *testing.T) {
 	for i := range 100 { // 1 to 100 bytes
 		pods = append(pods, sim.Pod{Work: 1, Cores: float64(i+1) / 100, Memory: float64(100 - i), Workload: "many"})
 	}
-	for request, want := range map[workload.Requests][]baseline.Resources{
-		workload.RequestRight: {{CPU: 1}, {CPU: 4, Memory: 1000}, {CPU: .1}, {}, {CPU: .01, Memory: 100}},
-		workload.RequestP98:   {{CPU: 1}, {CPU: 4, Memory: 1000}, {CPU: 4, Memory: 1000}, {}, {CPU: .98, Memory: 98}},
+	for request, want := range map[Requests][]baseline.Resources{
+		RequestRight: {{CPU: 1}, {CPU: 4, Memory: 1000}, {CPU: .1}, {}, {CPU: .01, Memory: 100}},
+		RequestP98:   {{CPU: 1}, {CPU: 4, Memory: 1000}, {CPU: 4, Memory: 1000}, {}, {CPU: .98, Memory: 98}},
 		// 59.6 cores and 7,050 bytes over 103 pods.
-		workload.RequestMean: {{CPU: .579, Memory: 69}, {CPU: .579, Memory: 69}, {CPU: .579, Memory: 69}, {}, {CPU: .579, Memory: 69}},
+		RequestMean: {{CPU: .579, Memory: 69}, {CPU: .579, Memory: 69}, {CPU: .579, Memory: 69}, {}, {CPU: .579, Memory: 69}},
 	} {
-		declared, err := workload.Declare(1, pods, request, machine)
+		declared, err := Declare(1, pods, request, machine)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +114,7 @@ func TestDeclareNeeds(t *testing.T) {
 // Pods of Wide are of four widths, run alone for the same time, and take memory by
 // their width.
 func TestWide(t *testing.T) {
-	pods, err := workload.Wide(1, 4000, 10, workload.Equal)
+	pods, err := Wide(1, 4000, 10, Equal)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,8 +152,8 @@ func TestDeclare(t *testing.T) {
 	for i := range pods {
 		pods[i] = sim.Pod{Work: 1}
 	}
-	for request, want := range map[workload.Requests]float64{workload.RequestNone: 0, "over": 3, "under": .333} {
-		got, err := workload.Declare(1, pods, request, machine)
+	for request, want := range map[Requests]float64{RequestNone: 0, "over": 3, "under": .333} {
+		got, err := Declare(1, pods, request, machine)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +161,7 @@ func TestDeclare(t *testing.T) {
 			t.Errorf("%s: %+v", request, got[7])
 		}
 	}
-	mixed, err := workload.Declare(1, pods, workload.RequestMixed, machine)
+	mixed, err := Declare(1, pods, RequestMixed, machine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,24 +182,24 @@ func TestDeclare(t *testing.T) {
 func TestServers(t *testing.T) {
 	server := node.Server{Rate: 1, Work: 2}
 	want := []sim.Pod{{Server: server, On: 1}, {Server: server, On: 4}, {Server: server, On: 7}}
-	if diff := cmp.Diff(want, workload.Servers(7, server)); diff != "" {
+	if diff := cmp.Diff(want, Servers(7, server)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestRefuses(t *testing.T) {
 	var err [8]error
-	_, err[0] = workload.Batch(1, 0, 1, workload.Equal)
-	_, err[1] = workload.Batch(1, 1, math.NaN(), workload.Equal)
-	_, err[2] = workload.Batch(1, 1, 1, "normal")
-	_, err[3] = workload.Poisson(1, 1, 1e9, 1e-3, 1e9, workload.Equal)
-	_, err[4] = workload.Mixed(1, 1, 1, workload.Equal, 1, workload.Mix{MemoryShare: 2})
-	_, err[5] = workload.Declare(1, make([]sim.Pod, 1), "lies", machine)
-	_, err[6] = workload.Background(1, make([]workload.Utilisation, 1), []int{4}, -1, 1, 1)
-	_, err[7] = workload.Invocations(1, nil, 0, 1, 1)
+	_, err[0] = Batch(1, 0, 1, Equal)
+	_, err[1] = Batch(1, 1, math.NaN(), Equal)
+	_, err[2] = Batch(1, 1, 1, "normal")
+	_, err[3] = Poisson(1, 1, 1e9, 1e-3, 1e9, Equal)
+	_, err[4] = Mixed(1, 1, 1, Equal, 1, Mix{MemoryShare: 2})
+	_, err[5] = Declare(1, make([]sim.Pod, 1), "lies", machine)
+	_, err[6] = Background(1, make([]Utilisation, 1), []int{4}, -1, 1, 1)
+	_, err[7] = Invocations(1, nil, 0, 1, 1)
 	for i, e := range err {
 		var name *field.Error
-		if !errors.As(e, &name) || !errors.Is(e, workload.ErrInvalid) {
+		if !errors.As(e, &name) || !errors.Is(e, ErrInvalid) {
 			t.Errorf("case %d: error %v", i, e)
 		}
 	}
@@ -215,15 +214,15 @@ func TestReadUtilisations(t *testing.T) {
 	dir := fstest.MapFS{
 		"b.csv": {Data: []byte(ec2)}, "a.csv": {Data: []byte(bitbrains)}, "README": {Data: []byte("not a trace")},
 	}
-	got, err := workload.ReadUtilisations(dir)
+	got, err := ReadUtilisations(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []workload.Utilisation{
-		{Step: 300, Share: []float64{.015, .005}},
-		{Step: 300, Share: []float64{.1, 1, .2}},
+	want := []Utilisation{
+		{step: 300, share: []float64{.015, .005}},
+		{step: 300, share: []float64{.1, 1, .2}},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Utilisation{}), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for name, text := range map[string]string{
@@ -231,12 +230,12 @@ func TestReadUtilisations(t *testing.T) {
 		"no number": "timestamp,value\n1,x\n2,3\n", "negative": "timestamp,value\n1,-1\n2,3\n",
 		"backwards": "timestamp,value\n2,1\n1,3\n", "a short row": "timestamp,value\n1\n2,3\n", "one column": "timestamp,other\n1,2\n2,3\n",
 	} {
-		_, err := workload.ReadUtilisations(fstest.MapFS{"x.csv": {Data: []byte(text)}})
-		if !errors.Is(err, workload.ErrTrace) {
+		_, err := ReadUtilisations(fstest.MapFS{"x.csv": {Data: []byte(text)}})
+		if !errors.Is(err, ErrTrace) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if _, err := workload.ReadUtilisations(fstest.MapFS{}); !errors.Is(err, workload.ErrTrace) {
+	if _, err := ReadUtilisations(fstest.MapFS{}); !errors.Is(err, ErrTrace) {
 		t.Errorf("no files: error %v", err)
 	}
 }
@@ -244,14 +243,14 @@ func TestReadUtilisations(t *testing.T) {
 // The mean is that of what the nodes take, after each series is cut at the node's
 // cores, and the seed draws which node plays what.
 func TestBackground(t *testing.T) {
-	traces := []workload.Utilisation{
-		{Step: 300, Share: []float64{.01, .9, .02}}, // scaled to .4 on average it is cut
-		{Step: 300, Share: []float64{.2, .2}},
-		{Step: 300, Share: []float64{.05, .3}},
+	traces := []Utilisation{
+		{step: 300, share: []float64{.01, .9, .02}}, // scaled to .4 on average it is cut
+		{step: 300, share: []float64{.2, .2}},
+		{step: 300, share: []float64{.05, .3}},
 	}
 	sizes := []int{4, 4, 16, 64, 4, 4, 16, 4}
 	for _, mean := range []float64{.1, .4, .7} {
-		series, err := workload.Background(1, traces, sizes, mean, 10, 3000)
+		series, err := Background(1, traces, sizes, mean, 10, 3000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +272,7 @@ func TestBackground(t *testing.T) {
 		}
 	}
 	one := func(seed uint64) []bool { // which nodes play the constant trace
-		series, err := workload.Background(seed, traces[:2], sizes, .2, 10, 3000)
+		series, err := Background(seed, traces[:2], sizes, .2, 10, 3000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,8 +285,8 @@ func TestBackground(t *testing.T) {
 	if cmp.Equal(one(1), one(2)) && cmp.Equal(one(2), one(3)) {
 		t.Errorf("whatever the seed the same nodes play the same traces: %v", one(1))
 	}
-	silent := []workload.Utilisation{{Step: 300, Share: []float64{0, 0, 0, 1}}}
-	if _, err := workload.Background(1, silent, sizes, .5, 10, 3000); !errors.Is(err, workload.ErrTrace) {
+	silent := []Utilisation{{step: 300, share: []float64{0, 0, 0, 1}}}
+	if _, err := Background(1, silent, sizes, .5, 10, 3000); !errors.Is(err, ErrTrace) {
 		t.Errorf("a trace that cannot take a half: error %v", err)
 	}
 }
@@ -303,24 +302,24 @@ func functions() fstest.MapFS {
 }
 
 func TestFunctions(t *testing.T) {
-	got, err := workload.ReadFunctions(functions())
+	got, err := ReadFunctions(functions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	mb := float64(100 << 20)
-	want := []workload.Function{
+	want := []Function{
 		{
-			Name: "o/a/f", Invocations: []float64{60, 0},
-			Duration: []workload.Quantile{{0, 1}, {.5, 1}, {1, 1}}, Memory: []workload.Quantile{{.01, mb}, {1, mb}},
+			name: "o/a/f", invocations: []float64{60, 0},
+			duration: []quantile{{0, 1}, {.5, 1}, {1, 1}}, memory: []quantile{{.01, mb}, {1, mb}},
 		},
-		{Name: "o/a/g", Invocations: []float64{0, 120}, Duration: []workload.Quantile{{0, 0}, {.5, .5}, {1, 1}}},
+		{name: "o/a/g", invocations: []float64{0, 120}, duration: []quantile{{0, 0}, {.5, .5}, {1, 1}}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Function{}, quantile{})); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 	// 60 s + 120·.5 s of work in two minutes of 10 cores at half load: 600 are
 	// wanted, so counts are five times as large.
-	pods, err := workload.Invocations(1, got, .5, 10, 120)
+	pods, err := Invocations(1, got, .5, 10, 120)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,11 +360,11 @@ func TestReadFunctionsRefuses(t *testing.T) {
 	} {
 		dir := functions()
 		change(dir)
-		if _, err := workload.ReadFunctions(dir); !errors.Is(err, workload.ErrTrace) {
+		if _, err := ReadFunctions(dir); !errors.Is(err, ErrTrace) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if _, err := workload.ReadFunctions(fstest.MapFS{}); err == nil {
+	if _, err := ReadFunctions(fstest.MapFS{}); err == nil {
 		t.Error("an empty directory")
 	}
 }
@@ -373,21 +372,21 @@ func TestReadFunctionsRefuses(t *testing.T) {
 // The halves share no row and leave none out.
 func TestHalves(t *testing.T) {
 	for _, rows := range [][]float64{nil, {1}, {1, 2}, {1, 2, 3, 4, 5}} {
-		u := workload.Utilisation{Step: 300, Share: rows}
+		u := Utilisation{step: 300, share: rows}
 		padded := append(append([]float64(nil), rows...), 0, 0, 0)
-		f := []workload.Function{{Name: "f", Invocations: padded}, {Name: "g", Invocations: []float64{0}}}
-		joined := append(append([]float64(nil), u.Half(workload.First).Share...), u.Half(workload.Second).Share...)
+		f := []Function{{name: "f", invocations: padded}, {name: "g", invocations: []float64{0}}}
+		joined := append(append([]float64(nil), u.Half(First).share...), u.Half(Second).share...)
 		if diff := cmp.Diff(rows, joined); diff != "" {
 			t.Errorf("series of %v (-want +got):\n%s", rows, diff)
 		}
-		joined = append(append([]float64(nil), workload.HalfOf(f, workload.First)[0].Invocations...), workload.HalfOf(f, workload.Second)[0].Invocations...)
+		joined = append(append([]float64(nil), HalfOf(f, First)[0].invocations...), HalfOf(f, Second)[0].invocations...)
 		if diff := cmp.Diff(rows, joined); diff != "" {
 			t.Errorf("function of %v (-want +got):\n%s", rows, diff)
 		}
-		if !cmp.Equal(padded, f[0].Invocations) {
-			t.Errorf("the given function became %v", f[0].Invocations)
+		if !cmp.Equal(padded, f[0].invocations) {
+			t.Errorf("the given function became %v", f[0].invocations)
 		}
-		if first := u.Half(workload.First); first.Step != 300 || len(first.Share) != (len(rows)+1)/2 {
+		if first := u.Half(First); first.step != 300 || len(first.share) != (len(rows)+1)/2 {
 			t.Errorf("the first half of %v is %+v", rows, first)
 		}
 	}
@@ -396,12 +395,12 @@ func TestHalves(t *testing.T) {
 // The quantiles may end below the whole: what is above lasts as long as the last.
 func TestInvocationsKeepTheLoad(t *testing.T) {
 	// Half of the calls last 1 to 3 s, evenly, the others 3: 2.5 s on average.
-	long := []workload.Quantile{{P: 0, Value: 1}, {P: .5, Value: 3}}
-	functions := []workload.Function{
-		{Name: "f", Invocations: []float64{1, 3}, Duration: long},
-		{Name: "g", Invocations: []float64{2, 2}, Duration: long},
+	long := []quantile{{p: 0, value: 1}, {p: .5, value: 3}}
+	functions := []Function{
+		{name: "f", invocations: []float64{1, 3}, duration: long},
+		{name: "g", invocations: []float64{2, 2}, duration: long},
 	}
-	pods, err := workload.Invocations(1, functions, .5, 100, 120)
+	pods, err := Invocations(1, functions, .5, 100, 120)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -433,18 +432,18 @@ func (b backwards) Glob(pattern string) ([]string, error) {
 
 func TestReadUtilisationsByName(t *testing.T) {
 	dir := backwards{fstest.MapFS{"a.csv": {Data: []byte(bitbrains)}, "b.csv": {Data: []byte(ec2)}}}
-	got, err := workload.ReadUtilisations(dir)
+	got, err := ReadUtilisations(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 2 || len(got[0].Share) != 2 || len(got[1].Share) != 3 {
+	if len(got) != 2 || len(got[0].share) != 2 || len(got[1].share) != 3 {
 		t.Errorf("not by name: %+v", got)
 	}
 }
 
 func TestBadRowIsNamed(t *testing.T) {
-	_, err := workload.ReadUtilisation(strings.NewReader("timestamp,value\n1,2\n2,x\n"))
-	if !errors.Is(err, workload.ErrTrace) || !strings.Contains(err.Error(), "row 2:") {
+	_, err := readUtilisation(strings.NewReader("timestamp,value\n1,2\n2,x\n"))
+	if !errors.Is(err, ErrTrace) || !strings.Contains(err.Error(), "row 2:") {
 		t.Errorf("error %v, want one of row 2", err)
 	}
 }

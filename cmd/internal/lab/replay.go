@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +12,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/sim/report/replay"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -39,7 +39,7 @@ what the reports would have been with other options, and with --output csv every
 report as it was and as it would have been.
 
 The options of --set are
-` + strings.Join(text.Wrap(strings.Join(replay.Names(), ", "), 78), "\n") + `.
+` + strings.Join(text.Wrap(strings.Join(replayNames(), ", "), 78), "\n") + `.
 
 It exits with 0, with 1 if --verify finds a difference or the recording can't be
 read, and with 2 if it was called wrongly. A torn end, as a crash leaves it, is
@@ -60,8 +60,7 @@ no difference.`,
 }
 
 func (f replayFlags) run(path string, stdout io.Writer) error {
-	options, err := f.options(stdout)
-	if err != nil {
+	if err := f.validate(); err != nil {
 		return command.Usage(err)
 	}
 	r, err := recording.Open(path)
@@ -69,7 +68,11 @@ func (f replayFlags) run(path string, stdout io.Writer) error {
 		return err
 	}
 	defer r.Close()
-	result, err := replay.Run(r, options)
+	var csv io.Writer
+	if f.output == "csv" {
+		csv = stdout
+	}
+	result, err := replayRecording(r, f.set, csv)
 	if bad := field.By(err, "report"); bad != nil && bad.Field == "Set" {
 		return command.Usage(fmt.Errorf("--set: %w", err))
 	}
@@ -79,7 +82,7 @@ func (f replayFlags) run(path string, stdout io.Writer) error {
 	if result.Samples == 0 {
 		return fmt.Errorf("%s: %w", path, errNoSamples)
 	}
-	if err := f.print(result, stdout); err != nil {
+	if err := f.print(&result, stdout); err != nil {
 		return err
 	}
 	if f.verify && result.Different > 0 {
@@ -88,36 +91,31 @@ func (f replayFlags) run(path string, stdout io.Writer) error {
 	return nil
 }
 
-// options are what the flags ask for; the error is the caller's.
-func (f replayFlags) options(stdout io.Writer) (o replay.Options, err error) {
+// validate returns the caller's error.
+func (f replayFlags) validate() error {
 	if f.verify && len(f.set) > 0 {
-		return o, errors.New("--verify and --set: with other options the reports are meant to differ")
+		return errors.New("--verify and --set: with other options the reports are meant to differ")
 	}
-	o = replay.Options{Set: f.set}
-	if err := o.Validate(); err != nil {
-		return o, fmt.Errorf("--set: %w", err)
+	if err := checkAssignments(f.set); err != nil {
+		return fmt.Errorf("--set: %w", err)
 	}
-	switch f.output {
-	case "table", "json":
-	case "csv":
-		o.CSV = stdout
-	default:
-		return o, fmt.Errorf("--output: %q is not table, json or csv", f.output)
+	if !slices.Contains([]string{"table", "json", "csv"}, f.output) {
+		return fmt.Errorf("--output: %q is not table, json or csv", f.output)
 	}
-	return o, nil
+	return nil
 }
 
-func (f replayFlags) print(r replay.Result, stdout io.Writer) error {
+func (f replayFlags) print(r *replaySummary, stdout io.Writer) error {
 	switch f.output {
 	case "json":
 		return text.JSON(stdout, struct {
 			Revision string `json:"revision"`
-			replay.Result
-		}{revision(), r})
+			replaySummary
+		}{revision(), *r})
 	case "csv":
 		return nil // written as it ran
 	}
-	if err := r.WriteText(stdout); err != nil {
+	if err := r.writeText(stdout); err != nil {
 		return err
 	}
 	return writeRevision(stdout)

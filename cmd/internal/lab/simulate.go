@@ -14,7 +14,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/option"
 	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 	"github.com/spazio-scheduler/spazio/sim/workload"
@@ -185,7 +184,7 @@ func (f *simulateFlags) given() ([]experiment.Experiment, error) {
 // usage marks errors that are the caller's.
 func usage(err error) error {
 	var name *experiment.NameError
-	var setting *option.Error
+	var setting *experiment.OptionError
 	if errors.As(err, &name) || errors.As(err, &setting) || field.By(err, "workload", "sim") != nil ||
 		errors.Is(err, experiment.ErrNoTrace) || errors.Is(err, workload.ErrPods) {
 		return command.Usage(err)

@@ -21,7 +21,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/option"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -463,7 +462,7 @@ func TestFirstSeed(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	var name *experiment.NameError
-	var setting *option.Error
+	var setting *experiment.OptionError
 	flag := func(err error) bool { return errors.Is(err, lab.ErrFlag) }
 	var kind *field.Error
 	tests := []struct {

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
-	"github.com/spazio-scheduler/spazio/sim/report/replay"
 )
 
 // A recording of the node's agent through bursts of pods replays its reports bit for bit.
@@ -39,20 +38,31 @@ func TestBursts(t *testing.T) {
 	}
 	// The agent exits cleanly, and so its file is complete.
 	uninstall(t)
-	s := replayed(t, dir)
-	note(t, t.Name(), s)
-	t.Logf("%d samples, %d events of pods, %d reports in %d files", s.Samples, s.Churn, s.Recorded.Count, s.Files)
+	s, raw := replayed(t, dir)
+	note(t, t.Name(), raw)
+	t.Logf("%d samples, %d events of pods, %d reports in %d files", s.Samples, s.Churn, s.Recorded.Reports, s.Files)
 	if s.Different != 0 || s.Lost != 0 || len(s.Torn) != 0 {
-		t.Errorf("got %d of %d differing reports, the first: %s; %d lost records; torn %v", s.Different, s.Recorded.Count, s.First, s.Lost, s.Torn)
+		t.Errorf("got %d of %d differing reports, the first: %s; %d lost records; torn %v", s.Different, s.Recorded.Reports, s.First, s.Lost, s.Torn)
 	}
 	// The pods of a burst come and go one by one at least.
-	if s.Recorded.Count == 0 || s.Replayed.Count != s.Recorded.Count || s.Churn < bursts*each {
+	if s.Recorded.Reports == 0 || s.Replayed.Reports != s.Recorded.Reports || s.Churn < bursts*each {
 		t.Errorf("%+v", s)
 	}
 }
 
-// replayed returns the result of `spazio-lab replay --verify` for a recording.
-func replayed(t *testing.T, dir string) (s replay.Result) {
+// replaySummary is what the test reads of the JSON summary of `spazio-lab replay`.
+type replaySummary struct {
+	Files, Samples     int
+	Churn              int    `json:"churnEvents"`
+	Lost               uint64 `json:"recordsLost"`
+	Torn               []string
+	Recorded, Replayed struct{ Reports int }
+	Different          int
+	First              string `json:"firstDifference"`
+}
+
+// replayed returns the summary of `spazio-lab replay --verify` for a recording.
+func replayed(t *testing.T, dir string) (s replaySummary, raw json.RawMessage) {
 	t.Helper()
 	var out bytes.Buffer
 	c := lab.NewCommand()
@@ -65,5 +75,5 @@ func replayed(t *testing.T, dir string) (s replay.Result) {
 	if err := json.Unmarshal(out.Bytes(), &s); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	return s
+	return s, out.Bytes()
 }

@@ -49,7 +49,7 @@ func (c Comparison) of(name string) []experiment.Case {
 
 // besideFleet are the settings of a case in a panel of its fleet.
 func besideFleet(k experiment.Case) string {
-	return Settings(strings.Replace(k.Label, "/fleet="+k.Params.Fleet, "", 1))
+	return settingsOf(strings.Replace(k.Label, "/fleet="+k.Params.Fleet, "", 1))
 }
 
 // ratios collects what a logarithmic axis can show of a fleet's cases, a row per scheduler and a

@@ -35,9 +35,9 @@ func Words(metric string) string {
 	return words + cmp.Or(quantities[base], strings.ReplaceAll(base, "_", " "))
 }
 
-// Settings is what a case's label has beside its experiment: batch/work=0.1/law=equal is of work=0.1,
+// settingsOf is what a case's label has beside its experiment: batch/work=0.1/law=equal is of work=0.1,
 // law=equal. A case without settings is called by its experiment.
-func Settings(label string) string {
+func settingsOf(label string) string {
 	experiment, settings, _ := strings.Cut(label, "/")
 	return cmp.Or(strings.ReplaceAll(settings, "/", ", "), experiment)
 }

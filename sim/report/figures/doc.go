@@ -9,7 +9,7 @@
 //
 // # Adding a figure
 //
-// A [Figure] is an entry of [All]. Its make is a pure function of the seed; what it returns is data
+// A figure is an entry of [All]. Its make is a pure function of the seed; what it returns is data
 // alone, which package report draws.
 //
 // # Recordings

@@ -18,7 +18,7 @@ import (
 )
 
 // chosen holds all figures; short runs make every eighth.
-func chosen() (some []Figure) {
+func chosen() (some []figure) {
 	all := All()
 	if !testing.Short() {
 		return all

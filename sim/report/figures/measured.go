@@ -31,7 +31,6 @@ type measuredRun struct {
 	Pressure    []float64 `json:"pressure"`
 	Avg10       []float64 `json:"avg10"`
 	Memory      []float64 `json:"memory"`
-	Stall       []float64 `json:"stall"`
 
 	// Jobs are the pieces of work, in the order of their ends.
 	Jobs []job `json:"jobs,omitempty"`

@@ -85,12 +85,12 @@ func difference(with, without []float64) (text, says string) {
 // Save writes the parts into a directory: as a page with its picture, as a table and as
 // JSON.
 func (c Components) Save(dir string) error {
-	return save(dir, "components", "What each part takes", c.Quality, c.Table(), c.Chart(), c)
+	return save(dir, "components", "What each part takes", c.Quality, c.Table(), c.chart(), c)
 }
 
-// Chart has a row a part: what all take with it, the mean of the rounds with its 95 %
+// chart has a row a part: what all take with it, the mean of the rounds with its 95 %
 // interval.
-func (c Components) Chart() report.Chart {
+func (c Components) chart() report.Chart {
 	var cores, watts report.DotPlot
 	for _, p := range c.Parts {
 		addMean(&cores, p.Name, p.Cores)

@@ -97,12 +97,12 @@ func nineteenOf20(values []float64) float64 {
 
 // Save writes the settings into a directory, as Components does.
 func (f Following) Save(dir string) error {
-	return save(dir, "following", "A guest's energy beside its processor time", f.Quality, f.Table(), f.Chart(), f)
+	return save(dir, "following", "A guest's energy beside its processor time", f.Quality, f.Table(), f.chart(), f)
 }
 
-// Chart has a panel a setting: energy and processor time of each reading over those of the
+// chart has a panel a setting: energy and processor time of each reading over those of the
 // one before.
-func (f Following) Chart() report.Chart {
+func (f Following) chart() report.Chart {
 	var c report.Chart
 	for _, g := range f.Settings {
 		at, cores, watts := g.changes()

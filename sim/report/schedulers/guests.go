@@ -44,12 +44,12 @@ func (g Guests) Table() text.Table {
 
 // Save writes the guests into a directory, as Components does.
 func (g Guests) Save(dir string) error {
-	return save(dir, "guests", "How often guests are told their energy", g.Quality, g.Table(), g.Chart(), g)
+	return save(dir, "guests", "How often guests are told their energy", g.Quality, g.Table(), g.chart(), g)
 }
 
-// Chart has the time between two publications of a guest by the number of guests: the mean,
+// chart has the time between two publications of a guest by the number of guests: the mean,
 // from the least to the most.
-func (g Guests) Chart() report.Chart {
+func (g Guests) chart() report.Chart {
 	s := report.Series{Name: "mean, least to most", Style: report.Dots}
 	for _, r := range g.Rows {
 		s.Points = append(s.Points, report.Point{X: float64(r.Guests), Y: r.Mean, Low: r.Least, High: r.Most})

@@ -44,8 +44,8 @@ const (
 	unknown      = "too few pairs"
 )
 
-// Validate names the first field that is out of range, as a *field.Error.
-func (r Report) Validate() error {
+// validate names the first field that is out of range, as a *field.Error.
+func (r Report) validate() error {
 	if len(r.Schedulers) == 0 {
 		return report.Refuse("Schedulers", r.Schedulers, "one at least")
 	}
@@ -73,9 +73,9 @@ func (r Report) counted(scheduler string) map[int]Run {
 	return counted
 }
 
-// Ratios compares each scheduler with the first by each quantity that all of their pairs
+// ratios compares each scheduler with the first by each quantity that all of their pairs
 // tell. Of a pair in which one run is void, none counts.
-func (r Report) Ratios() (all []ratio) {
+func (r Report) ratios() (all []ratio) {
 	firsts := r.counted(r.Schedulers[0])
 	for _, s := range r.Schedulers[1:] {
 		others := r.counted(s)
@@ -116,7 +116,8 @@ type named struct {
 	text.Table
 }
 
-// tables are those of Tables.
+// tables are what was measured of each scheduler, where runs tell processor time that, the
+// ratios, and the runs.
 func (r Report) tables() []named {
 	tables := []named{{"means", r.means()}}
 	if roles := r.keys(func(run Run) map[string]float64 { return run.CPU }); len(roles) > 0 {
@@ -127,18 +128,9 @@ func (r Report) tables() []named {
 		tables = append(tables, named{"cpu", t})
 	}
 	if len(r.Schedulers) > 1 {
-		tables = append(tables, named{"ratios", r.ratios()})
+		tables = append(tables, named{"ratios", r.ratioTable()})
 	}
 	return append(tables, named{"runs", r.all()})
-}
-
-// Tables are what was measured of each scheduler, where runs tell processor time that, the
-// ratios, and the runs.
-func (r Report) Tables() (tables []text.Table) {
-	for _, t := range r.tables() {
-		tables = append(tables, t.Table)
-	}
-	return tables
 }
 
 // means has a row a quantity: the mean of the runs that count, the least and the most.
@@ -233,13 +225,13 @@ func formatted(format string, v float64) string {
 	return fmt.Sprintf(format, v)
 }
 
-func (r Report) ratios() text.Table {
+func (r Report) ratioTable() text.Table {
 	t := text.Table{
 		Title:  r.title(fmt.Sprintf("Over %s, with the 95 %% interval of the pairs", r.Schedulers[0])),
 		Header: []string{"scheduler", "quantity", "ratio", "from", "to", "pairs", "says"},
 		Right:  []bool{false, false, true, true, true, true},
 	}
-	for _, q := range r.Ratios() {
+	for _, q := range r.ratios() {
 		if q.Pairs == 0 {
 			q.Ratio, q.Low, q.High = math.NaN(), math.NaN(), math.NaN()
 		}
@@ -266,11 +258,11 @@ func (r Report) all() text.Table {
 	return t
 }
 
-// Chart draws the ratios with their intervals, and each run's energy over its processor
+// chart draws the ratios with their intervals, and each run's energy over its processor
 // time.
-func (r Report) Chart() (c report.Chart) {
+func (r Report) chart() (c report.Chart) {
 	var dots report.DotPlot
-	for _, q := range r.Ratios() {
+	for _, q := range r.ratios() {
 		if q.Pairs > 0 {
 			dots.Add(q.Quantity, q.Scheduler, q.Ratio, q.Low, q.High)
 		}
@@ -298,18 +290,18 @@ func (r Report) Chart() (c report.Chart) {
 	return c
 }
 
-// AddTo adds the report to a page, with its picture as an SVG file of that name.
-func (r Report) AddTo(p *report.Page, picture string) error {
-	if err := r.Validate(); err != nil {
+// addTo adds the report to a page, with its picture as an SVG file of that name.
+func (r Report) addTo(p *report.Page, picture string) error {
+	if err := r.validate(); err != nil {
 		return err
 	}
-	p.Paragraph(r.Words())
+	p.Paragraph(r.words())
 	settings := text.Table{Title: r.title("What was run"), Header: []string{"setting", "value"}}
 	for _, s := range r.Settings {
 		settings.Add(s[0], s[1])
 	}
 	p.Table(settings)
-	if c := r.Chart(); len(c.Panels) > 0 {
+	if c := r.chart(); len(c.Panels) > 0 {
 		p.Picture("schedulers", picture, "Joules: "+r.Quality+".", c)
 	}
 	for _, t := range r.tables() {
@@ -318,10 +310,10 @@ func (r Report) AddTo(p *report.Page, picture string) error {
 	return nil
 }
 
-// Words is what the report comes to, of the energy a request.
-func (r Report) Words() string {
+// words is what the report comes to, of the energy a request.
+func (r Report) words() string {
 	text := "Joules are of a " + r.Quality + "."
-	for _, q := range r.Ratios() {
+	for _, q := range r.ratios() {
 		if q.Quantity != joulesARequest {
 			continue
 		}

@@ -19,17 +19,17 @@ type Outcome struct {
 }
 
 // Outcome adds the ratios.
-func (r Report) Outcome() Outcome { return Outcome{r, r.Ratios()} }
+func (r Report) Outcome() Outcome { return Outcome{r, r.ratios()} }
 
 // WriteText writes the report's tables and words for a reader with so many columns.
 func (r Report) WriteText(w io.Writer, columns int) error {
-	for _, t := range r.Tables() {
+	for _, t := range r.tables() {
 		if err := t.WriteText(w, columns); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)
 	}
-	_, err := fmt.Fprintln(w, text.Fold(r.Words(), columns))
+	_, err := fmt.Fprintln(w, text.Fold(r.words(), columns))
 	return err
 }
 
@@ -40,13 +40,13 @@ func (r Report) Save(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.AddTo(p, "schedulers.svg"); err != nil {
+	if err := r.addTo(p, "schedulers.svg"); err != nil {
 		return err
 	}
 	if err := p.Save(filepath.Join(dir, "report.md")); err != nil {
 		return err
 	}
-	return saveData(dir, "schedulers.png", r.Chart(), r.tables(), "runs.json", r.Outcome())
+	return saveData(dir, "schedulers.png", r.chart(), r.tables(), "runs.json", r.Outcome())
 }
 
 // save writes a page with a table and a picture, the table as CSV, and what they are of as

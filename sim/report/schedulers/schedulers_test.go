@@ -1,4 +1,4 @@
-package schedulers_test
+package schedulers
 
 import (
 	"bytes"
@@ -17,15 +17,14 @@ import (
 
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/report"
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 const quality = "simulated counter"
 
 // run returns one of that many joules over a hundred requests.
-func run(scheduler string, pair int, joules float64) schedulers.Run {
-	return schedulers.Run{
+func run(scheduler string, pair int, joules float64) Run {
+	return Run{
 		Scheduler: scheduler, Pair: pair, Seconds: 60, Joules: joules, Overhead: joules / 10, Requests: 100,
 		CPU: map[string]float64{"app": 2, "scheduler": .5}, P50: .01, P99: .02, P999: .03, Bind: .004, Bound: 3,
 		Pods: map[string]float64{"slice-1": 14, "slice-2": 13},
@@ -39,9 +38,9 @@ type measured struct {
 	Verdict          string
 }
 
-func of(t *testing.T, r schedulers.Report, quantity string) measured {
+func of(t *testing.T, r Report, quantity string) measured {
 	t.Helper()
-	for _, q := range r.Ratios() {
+	for _, q := range r.ratios() {
 		if q.Quantity == quantity {
 			return measured{q.Ratio, q.Low, q.High, q.Pairs, q.Verdict}
 		}
@@ -52,7 +51,7 @@ func of(t *testing.T, r schedulers.Report, quantity string) measured {
 
 // Two pairs have one degree of freedom: the interval is mean ± 12.7062 s/√2 of the logs.
 func TestRatios(t *testing.T) {
-	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{run("a", 0, 100), run("b", 0, 200), run("b", 1, 210), run("a", 1, 100)}}
+	r := Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []Run{run("a", 0, 100), run("b", 0, 200), run("b", 1, 210), run("a", 1, 100)}}
 	got := of(t, r, "energy a request, J")
 	mean, half := (math.Log(2)+math.Log(2.1))/2, 12.706204736*(math.Log(2.1)-math.Log(2))/2
 	if math.Abs(got.Ratio-math.Exp(mean)) > 1e-9 || math.Abs(got.Low-math.Exp(mean-half)) > 1e-9 || math.Abs(got.High-math.Exp(mean+half)) > 1e-9 || got.Pairs != 2 {
@@ -74,7 +73,7 @@ func TestRatios(t *testing.T) {
 func TestVoidRuns(t *testing.T) {
 	void := run("b", 1, 1e6)
 	void.Void = "2.0 % sent late"
-	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{
+	r := Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []Run{
 		run("a", 0, 100), run("b", 0, 200), void, run("a", 1, 1), run("a", 2, 100), run("b", 2, 201),
 	}}
 	if got := of(t, r, "energy a request, J"); got.Pairs != 2 || got.Verdict != "more" {
@@ -99,7 +98,7 @@ func TestVoidRuns(t *testing.T) {
 
 // A missing value gives no ratio and no number, neither NaN nor 0.
 func TestUntold(t *testing.T) {
-	var runs []schedulers.Run
+	var runs []Run
 	for pair := range 3 {
 		for _, s := range []string{"a", "b"} {
 			one := run(s, pair, 100)
@@ -107,7 +106,7 @@ func TestUntold(t *testing.T) {
 			runs = append(runs, one)
 		}
 	}
-	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: runs}
+	r := Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: runs}
 	for _, q := range []string{"energy a request, J", "creation to bind, ms"} {
 		if got := of(t, r, q); got.Pairs != 0 || got.Verdict != "too few pairs" {
 			t.Errorf("%s: %+v", q, got)
@@ -116,7 +115,7 @@ func TestUntold(t *testing.T) {
 	if shown := written(t, r); strings.Contains(shown, "NaN") || strings.Contains(shown, "Inf") {
 		t.Errorf("not a number in\n%s", shown)
 	}
-	if _, err := json.Marshal(r.Ratios()); err != nil {
+	if _, err := json.Marshal(r.ratios()); err != nil {
 		t.Error(err)
 	}
 }
@@ -131,10 +130,10 @@ func empty(t *testing.T) *report.Page {
 	return p
 }
 
-func written(t *testing.T, r schedulers.Report) string {
+func written(t *testing.T, r Report) string {
 	t.Helper()
 	p := empty(t)
-	if err := r.AddTo(p, "x.svg"); err != nil {
+	if err := r.addTo(p, "x.svg"); err != nil {
 		t.Fatal(err)
 	}
 	return string(p.Bytes())
@@ -142,18 +141,17 @@ func written(t *testing.T, r schedulers.Report) string {
 
 // Every table and the picture are headed by the source of the joules.
 func TestQualityHeadsEveryTable(t *testing.T) {
-	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{run("a", 0, 100), run("b", 0, 200)}}
-	tables := 0
-	for _, tt := range append(r.Tables(), text.Table{Title: quality}) {
-		tables++
-		if !strings.Contains(tt.Title, quality) {
-			t.Errorf("a table is headed %q", tt.Title)
+	r := Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []Run{run("a", 0, 100), run("b", 0, 200)}}
+	tables := r.tables()
+	for _, table := range tables {
+		if !strings.Contains(table.Title, quality) {
+			t.Errorf("a table is headed %q", table.Title)
 		}
 	}
-	if tables != 5 {
-		t.Errorf("%d tables", tables-1)
+	if len(tables) != 4 {
+		t.Errorf("%d tables", len(tables))
 	}
-	for i, panel := range r.Chart().Panels {
+	for i, panel := range r.chart().Panels {
 		if !strings.Contains(panel.Title, quality) {
 			t.Errorf("panel %d is headed %q", i, panel.Title)
 		}
@@ -161,15 +159,15 @@ func TestQualityHeadsEveryTable(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := schedulers.Report{Schedulers: []string{"a"}, Runs: []schedulers.Run{run("a", 0, 1)}}
-	if err := good.Validate(); err != nil {
+	good := Report{Schedulers: []string{"a"}, Runs: []Run{run("a", 0, 1)}}
+	if err := good.validate(); err != nil {
 		t.Fatal(err)
 	}
-	for name, bad := range map[string]schedulers.Report{
-		"Schedulers": {Schedulers: []string{"a", "a"}}, "Runs.Scheduler": {Schedulers: []string{"a"}, Runs: []schedulers.Run{run("b", 0, 1)}},
+	for name, bad := range map[string]Report{
+		"Schedulers": {Schedulers: []string{"a", "a"}}, "Runs.Scheduler": {Schedulers: []string{"a"}, Runs: []Run{run("b", 0, 1)}},
 	} {
 		var refused *field.Error
-		if err := bad.AddTo(empty(t), ""); !errors.As(err, &refused) || refused.Field != name {
+		if err := bad.addTo(empty(t), ""); !errors.As(err, &refused) || refused.Field != name {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -191,7 +189,7 @@ func TestNoDifferenceIsHonest(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, uint64(len(world.name))))
 		silent := 0
 		for range trials {
-			r := schedulers.Report{Schedulers: []string{"a", "b"}}
+			r := Report{Schedulers: []string{"a", "b"}}
 			machine, walked := 0., 0.
 			for pair := range pairs {
 				order := []string{"a", "b"}
@@ -224,7 +222,7 @@ func TestDifferenceIsFound(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	found := 0
 	for range trials {
-		r := schedulers.Report{Schedulers: []string{"a", "b"}}
+		r := Report{Schedulers: []string{"a", "b"}}
 		for pair := range 5 {
 			r.Runs = append(r.Runs, run("a", pair, 100*math.Exp(.01*random.NormFloat64())), run("b", pair, 97*math.Exp(.01*random.NormFloat64())))
 		}
@@ -240,7 +238,7 @@ func TestDifferenceIsFound(t *testing.T) {
 // A part's cost is the mean difference to the part before it, or to the first, round by round: of
 // differences 1 and 3, 2 ± 12.71.
 func TestComponents(t *testing.T) {
-	c := schedulers.Components{Quality: quality, Parts: []schedulers.Component{
+	c := Components{Quality: quality, Parts: []Component{
 		{Name: "nothing", Cores: []float64{0, 0}, Watts: []float64{10, 10}},
 		{Name: "agents", Cores: []float64{.1, .1}, Watts: []float64{12, 12}},
 		{Name: "scheduler", Cores: []float64{.2, .2}, Watts: []float64{13, 15}},
@@ -259,7 +257,7 @@ func TestComponents(t *testing.T) {
 }
 
 func TestGuests(t *testing.T) {
-	g := schedulers.Guests{Quality: quality, Rows: []schedulers.GuestsRow{{Guests: 20, Publications: 580, Mean: 1, Least: .991, P99: 1.008, Most: 1.0126, Millicores: 2.345}}}
+	g := Guests{Quality: quality, Rows: []GuestsRow{{Guests: 20, Publications: 580, Mean: 1, Least: .991, P99: 1.008, Most: 1.0126, Millicores: 2.345}}}
 	want := [][]string{{"20", "580", "1.000", "0.991", "1.008", "1.013", "2.35"}}
 	table := g.Table()
 	if diff := cmp.Diff(want, table.Rows); diff != "" || !strings.Contains(table.Title, quality) {
@@ -267,20 +265,20 @@ func TestGuests(t *testing.T) {
 	}
 }
 
-func ExampleReport_Words() {
-	r := schedulers.Report{Quality: "simulated counter over real CPU time", Schedulers: []string{"default-scheduler", "spazio"}}
+func Example_words() {
+	r := Report{Quality: "simulated counter over real CPU time", Schedulers: []string{"default-scheduler", "spazio"}}
 	for pair, joules := range [][2]float64{{100, 98}, {101, 103}, {99, 98}} {
 		r.Runs = append(r.Runs,
-			schedulers.Run{Scheduler: "default-scheduler", Pair: pair, Joules: joules[0], Requests: 1000},
-			schedulers.Run{Scheduler: "spazio", Pair: pair, Joules: joules[1], Requests: 1000})
+			Run{Scheduler: "default-scheduler", Pair: pair, Joules: joules[0], Requests: 1000},
+			Run{Scheduler: "spazio", Pair: pair, Joules: joules[1], Requests: 1000})
 	}
-	fmt.Println(r.Words())
+	fmt.Println(r.words())
 	// Output: Joules are of a simulated counter over real CPU time. spazio over default-scheduler, energy a request, J: no difference shown (0.996, 0.946 to 1.049, 3 pairs).
 }
 
 // The same report gives the same bytes, and its JSON reads back.
 func TestReportIsStable(t *testing.T) {
-	r := schedulers.Report{Quality: quality, Settings: [][2]string{{"rate", "100"}}, Schedulers: []string{"a", "b"}}
+	r := Report{Quality: quality, Settings: [][2]string{{"rate", "100"}}, Schedulers: []string{"a", "b"}}
 	for pair := range 3 {
 		r.Runs = append(r.Runs, run("a", pair, 100+float64(pair)), run("b", pair, 110))
 	}
@@ -291,7 +289,7 @@ func TestReportIsStable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back schedulers.Report
+	var back Report
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatal(err)
 	}
@@ -299,15 +297,15 @@ func TestReportIsStable(t *testing.T) {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
 	var png bytes.Buffer
-	if err := r.Chart().WritePNG(&png); err != nil || png.Len() == 0 {
+	if err := r.chart().WritePNG(&png); err != nil || png.Len() == 0 {
 		t.Errorf("a picture of %d bytes, error %v", png.Len(), err)
 	}
 }
 
 // readings returns cores and watts, each a second.
-func readings(of ...float64) (all []schedulers.FollowedReading) {
+func readings(of ...float64) (all []FollowedReading) {
 	for i := 0; i+1 < len(of); i += 2 {
-		all = append(all, schedulers.FollowedReading{At: float64(i/2 + 1), Seconds: 1, Cores: of[i], Watts: of[i+1]})
+		all = append(all, FollowedReading{At: float64(i/2 + 1), Seconds: 1, Cores: of[i], Watts: of[i+1]})
 	}
 	return all
 }
@@ -316,7 +314,7 @@ func readings(of ...float64) (all []schedulers.FollowedReading) {
 // 4.303 √3/√3 by Student's distribution of two degrees of freedom; from one to the next
 // energy changes to 1.7 and .588 of what it was, processor time to 2 and .5.
 func TestFollowing(t *testing.T) {
-	f := schedulers.Following{Quality: quality, Settings: []schedulers.FollowedGuest{
+	f := Following{Quality: quality, Settings: []FollowedGuest{
 		{Name: "alone", Readings: readings(1, 20, 2, 34, 1, 20)},
 		{Name: "idle", Readings: readings(0, 10)},
 	}}
@@ -328,7 +326,7 @@ func TestFollowing(t *testing.T) {
 	if diff := cmp.Diff(want, tab.Rows); diff != "" || !strings.Contains(tab.Title, quality) {
 		t.Errorf("%s (-want +got):\n%s", tab.Title, diff)
 	}
-	c := f.Chart()
+	c := f.chart()
 	if len(c.Panels) != 2 || len(c.Panels[0].Series) != 2 {
 		t.Fatalf("%+v", c)
 	}
@@ -345,11 +343,11 @@ func TestBusyCPUs(t *testing.T) {
 	for _, cpus := range []int{1, 2, 8, 64} {
 		for _, share := range []float64{.19, .85, .95, 1} {
 			busy := share * float64(cpus)
-			parts := schedulers.Components{Quality: quality, Parts: []schedulers.Component{
+			parts := Components{Quality: quality, Parts: []Component{
 				{Name: "nothing", Cores: []float64{.01, .02, .01}, Watts: []float64{20, 20.1, 20}},
 				{Name: "all CPUs busy", Alone: true, CPUs: cpus, Cores: []float64{busy, busy, busy}, Watts: []float64{250, 20, 500}},
 			}}
-			following := schedulers.Following{Quality: quality, Settings: []schedulers.FollowedGuest{{Name: "a guest", CPUs: cpus, Readings: readings(busy, 20, busy, 34, busy, 20)}}}
+			following := Following{Quality: quality, Settings: []FollowedGuest{{Name: "a guest", CPUs: cpus, Readings: readings(busy, 20, busy, 34, busy, 20)}}}
 			row, guest := strings.Join(parts.Table().Rows[1], " "), strings.Join(following.Table().Rows[0], " ")
 			want := fmt.Sprintf("of %d CPUs were busy", cpus)
 			for _, shown := range []string{row, guest} {
@@ -364,19 +362,19 @@ func TestBusyCPUs(t *testing.T) {
 // The figures have a dot a part with its interval, and a bar from the least to the largest for each
 // number of guests; the saved files are the page, the picture, the table and all numbers.
 func TestFigures(t *testing.T) {
-	parts := schedulers.Components{Quality: quality, Parts: []schedulers.Component{
+	parts := Components{Quality: quality, Parts: []Component{
 		{Name: "nothing", Cores: []float64{0, 0}, Watts: []float64{10, 10}}, {Name: "agents", Cores: []float64{.1, .3}, Watts: []float64{12, 14}},
 	}}
-	c := parts.Chart()
+	c := parts.chart()
 	// ± 12.7062·√2·.1/√2 about .2
 	if p := c.Panels[0].Series[0].Points[1]; len(c.Panels) != 2 || math.Abs(p.X-.2) > 1e-9 || math.Abs(p.High-.2-1.27062) > 1e-4 || math.Abs(.2-p.Low-1.27062) > 1e-4 {
 		t.Errorf("%+v", p)
 	}
-	guests := schedulers.Guests{Quality: quality, Rows: []schedulers.GuestsRow{{Guests: 1, Mean: 1, Least: .9, Most: 1.1}, {Guests: 20, Mean: 1.01, Least: .8, Most: 1.3}}}
-	if diff := cmp.Diff([]report.Point{{X: 1, Y: 1, Low: .9, High: 1.1}, {X: 20, Y: 1.01, Low: .8, High: 1.3}}, guests.Chart().Panels[0].Series[0].Points); diff != "" {
+	guests := Guests{Quality: quality, Rows: []GuestsRow{{Guests: 1, Mean: 1, Least: .9, Most: 1.1}, {Guests: 20, Mean: 1.01, Least: .8, Most: 1.3}}}
+	if diff := cmp.Diff([]report.Point{{X: 1, Y: 1, Low: .9, High: 1.1}, {X: 20, Y: 1.01, Low: .8, High: 1.3}}, guests.chart().Panels[0].Series[0].Points); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	following := schedulers.Following{Quality: quality, Settings: []schedulers.FollowedGuest{{Name: "alone", Readings: readings(1, 20, 2, 30, 1, 20)}}}
+	following := Following{Quality: quality, Settings: []FollowedGuest{{Name: "alone", Readings: readings(1, 20, 2, 30, 1, 20)}}}
 	dir := t.TempDir()
 	for name, of := range map[string]interface{ Save(string) error }{"components": parts, "guests": guests, "following": following} {
 		if err := of.Save(filepath.Join(dir, name)); err != nil {
@@ -396,7 +394,7 @@ func TestFigures(t *testing.T) {
 
 // A value that no run has is "-" in the tables, and leaves out the tables and files that are only about it.
 func TestMissingValues(t *testing.T) {
-	var runs []schedulers.Run
+	var runs []Run
 	for pair := range 2 {
 		for s, joules := range map[string]float64{"a": 100, "b": 200 + float64(pair)} {
 			one := run(s, pair, joules)
@@ -404,7 +402,7 @@ func TestMissingValues(t *testing.T) {
 			runs = append(runs, one)
 		}
 	}
-	one := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: runs}
+	one := Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: runs}
 	shown := written(t, one)
 	if strings.Contains(shown, "by role") || !strings.Contains(shown, "\n| scheduler and agents, J | - | - |") {
 		t.Errorf("of what no run tells:\n%s", shown)
@@ -425,7 +423,7 @@ func TestMissingValues(t *testing.T) {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	var screen bytes.Buffer
-	if err := one.WriteText(&screen, text.Terminal); err != nil || !strings.HasSuffix(screen.String(), one.Words()+"\n") {
+	if err := one.WriteText(&screen, text.Terminal); err != nil || !strings.HasSuffix(screen.String(), one.words()+"\n") {
 		t.Errorf("error %v, on the screen:\n%s", err, screen.String())
 	}
 }
@@ -436,9 +434,9 @@ func TestColumns(t *testing.T) {
 	long := func(i int) string {
 		return []string{fmt.Sprintf("gke-production-europe-west4-b-high-memory-pool-7f9c6d8b54-x2kq%d", i), fmt.Sprint(strings.Repeat("compute-europe-west4.", 11), i)}[i%2]
 	}
-	r := schedulers.Report{Quality: quality}
-	components := schedulers.Components{Quality: quality}
-	following := schedulers.Following{Quality: quality}
+	r := Report{Quality: quality}
+	components := Components{Quality: quality}
+	following := Following{Quality: quality}
 	for i := range 6 {
 		r.Schedulers = append(r.Schedulers, long(i))
 		for pair := range 3 {
@@ -447,8 +445,8 @@ func TestColumns(t *testing.T) {
 			one.Requests, one.Errors = 123456789, 12345
 			r.Runs = append(r.Runs, one)
 		}
-		components.Parts = append(components.Parts, schedulers.Component{Name: long(i), Cores: []float64{1000, 1}, Watts: []float64{1e6, 2}})
-		following.Settings = append(following.Settings, schedulers.FollowedGuest{Name: long(i), Readings: readings(1000, 20000, 1, 2)})
+		components.Parts = append(components.Parts, Component{Name: long(i), Cores: []float64{1000, 1}, Watts: []float64{1e6, 2}})
+		following.Settings = append(following.Settings, FollowedGuest{Name: long(i), Readings: readings(1000, 20000, 1, 2)})
 	}
 	var b bytes.Buffer
 	if err := r.WriteText(&b, text.Terminal); err != nil {

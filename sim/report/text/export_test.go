@@ -1,7 +1,8 @@
 package text
 
 // These are exported for tests of the package from outside.
-
 var (
 	Whole = whole
+	Cut   = cut
+	Pad   = pad
 )

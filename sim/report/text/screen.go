@@ -74,7 +74,7 @@ func (s *Screen) Draw(render func(width, height int) []string) error {
 	}
 	s.home(&b)
 	for _, line := range lines {
-		b.WriteString(Cut(Plain(line), width) + clearLine + "\n")
+		b.WriteString(cut(Plain(line), width) + clearLine + "\n")
 	}
 	b.WriteString(clearBelow)
 	s.drawn = len(lines)

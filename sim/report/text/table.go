@@ -49,8 +49,8 @@ func (t Table) Compact(empty string, names ...string) Table {
 	return kept
 }
 
-// Between is how many blanks are between columns.
-const Between = 2
+// between is how many blanks are between columns.
+const between = 2
 
 // WriteText writes the title and the rows in columns, no line longer than width
 // as far as that goes: the widest columns are made narrower, and their cells
@@ -94,7 +94,7 @@ func (t Table) SaveCSV(path string) error {
 func (t Table) Width() int { return total(t.fit(0)) }
 
 func total(widths []int) int {
-	sum := max(0, len(widths)-1) * Between
+	sum := max(0, len(widths)-1) * between
 	for _, w := range widths {
 		sum += w
 	}
@@ -125,10 +125,10 @@ func (t Table) fit(width int) []int {
 		cells[i], parts[i] = max(cells[i], header), max(parts[i], header)
 	}
 	if width > 0 {
-		Narrow(widths, cells, width)
-		Narrow(widths, t.bounded(parts, leastName), width)
-		Narrow(widths, t.bounded(parts, leastWord), width)
-		Narrow(widths, slices.Repeat([]int{1}, len(widths)), width)
+		narrow(widths, cells, width)
+		narrow(widths, t.bounded(parts, leastName), width)
+		narrow(widths, t.bounded(parts, leastWord), width)
+		narrow(widths, slices.Repeat([]int{1}, len(widths)), width)
 	}
 	return widths
 }
@@ -144,9 +144,9 @@ func (t Table) bounded(widths []int, most int) []int {
 	return bounded
 }
 
-// Narrow takes from the widest column that is above its least until all fit or
+// narrow takes from the widest column that is above its least until all fit or
 // none is.
-func Narrow(widths, least []int, width int) {
+func narrow(widths, least []int, width int) {
 	for total(widths) > width {
 		widest := -1
 		for i, w := range widths {
@@ -169,7 +169,7 @@ func longestPart(cell string) int {
 			length = 0
 			continue
 		}
-		length += RuneWidth(r)
+		length += runeWidth(r)
 		longest = max(longest, length)
 		if strings.ContainsRune(breaks, r) {
 			length = 0
@@ -198,7 +198,7 @@ func (t Table) writeRow(b *strings.Builder, row []string, widths []int, header b
 			if k < len(lines) {
 				cell = lines[k]
 			}
-			line.WriteString(Pad(cell, widths[i], t.right(i)) + strings.Repeat(" ", Between))
+			line.WriteString(pad(cell, widths[i], t.right(i)) + strings.Repeat(" ", between))
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}

@@ -18,13 +18,13 @@ import (
 func Width(s string) int {
 	columns := 0
 	for _, r := range s {
-		columns += RuneWidth(r)
+		columns += runeWidth(r)
 	}
 	return columns
 }
 
-// RuneWidth is the number of columns that a letter takes: 0, 1 or 2.
-func RuneWidth(r rune) int {
+// runeWidth is the number of columns that a letter takes: 0, 1 or 2.
+func runeWidth(r rune) int {
 	switch {
 	case r < 0x300:
 		return 1 // nothing below is an accent by itself, or wide
@@ -62,11 +62,11 @@ func Plain(s string) string {
 	}, s)
 }
 
-// Cut is the part of a text that columns hold, the whole if it fits.
-func Cut(s string, columns int) string {
+// cut is the part of a text that columns hold, the whole if it fits.
+func cut(s string, columns int) string {
 	taken := 0
 	for i, r := range s {
-		if taken += RuneWidth(r); taken > columns {
+		if taken += runeWidth(r); taken > columns {
 			return s[:i]
 		}
 	}
@@ -87,7 +87,7 @@ func Shorten(s string, columns int) string {
 	if !strings.Contains(s, " ") {
 		end = last(s, (columns-1)/2)
 	}
-	return Cut(s, columns-1-Width(end)) + "…" + end
+	return cut(s, columns-1-Width(end)) + "…" + end
 }
 
 // last is the end of a text that takes at most so many columns, accents with their letters.
@@ -95,18 +95,18 @@ func last(s string, columns int) string {
 	from := len(s)
 	for i, taken := len(s), 0; i > 0; {
 		r, size := utf8.DecodeLastRuneInString(s[:i])
-		if taken += RuneWidth(r); taken > columns {
+		if taken += runeWidth(r); taken > columns {
 			break
 		}
-		if i -= size; RuneWidth(r) > 0 {
+		if i -= size; runeWidth(r) > 0 {
 			from = i
 		}
 	}
 	return s[from:]
 }
 
-// Pad fills a text up with blanks, before it where it is aligned to the right.
-func Pad(s string, columns int, right bool) string {
+// pad fills a text up with blanks, before it where it is aligned to the right.
+func pad(s string, columns int, right bool) string {
 	blanks := strings.Repeat(" ", max(0, columns-Width(s)))
 	if right {
 		return blanks + s
@@ -121,7 +121,7 @@ func Wrap(s string, columns int) []string {
 	if columns <= 0 {
 		return []string{s}
 	}
-	return WrapBy(s, func(rest string) int { return len(Cut(rest, columns)) })
+	return WrapBy(s, func(rest string) int { return len(cut(rest, columns)) })
 }
 
 // WrapBy is Wrap for lines that hold as many bytes of a text as fits returns.

@@ -1,10 +1,9 @@
-package replay_test
+package lab
 
 import (
 	"errors"
-	"fmt"
+	"io"
 	"math"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/report"
-	"github.com/spazio-scheduler/spazio/sim/report/replay"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -57,39 +55,42 @@ func record(dir string, seconds int) error {
 	return r.Close()
 }
 
-func run(t *testing.T, dir string, o replay.Options) (replay.Result, error) {
+func run(t *testing.T, dir string, set []string, csv io.Writer) (replaySummary, error) {
 	t.Helper()
+	if err := checkAssignments(set); err != nil {
+		return replaySummary{}, err
+	}
 	r, err := recording.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	return replay.Run(r, o)
+	return replayRecording(r, set, csv)
 }
 
-func TestRun(t *testing.T) {
+func TestReplayRun(t *testing.T) {
 	dir := t.TempDir()
 	if err := record(dir, 40); err != nil {
 		t.Fatal(err)
 	}
-	same, err := run(t, dir, replay.Options{})
+	same, err := run(t, dir, nil, nil)
 	if err != nil || same.Different != 0 || same.Samples != 400 || same.Recorded != same.Replayed || same.Pods != 5 {
 		t.Errorf("as recorded: %+v, %v", same, err)
 	}
 	var csv strings.Builder
-	other, err := run(t, dir, replay.Options{Set: []string{"avail.caution=-1"}, CSV: &csv})
+	other, err := run(t, dir, []string{"avail.caution=-1"}, &csv)
 	if err != nil || other.Different == 0 || other.Recorded != same.Recorded || !strings.HasPrefix(csv.String(), "at,seconds,pods,") {
 		t.Errorf("with an option: %+v, %v", other, err)
 	}
 }
 
-func TestRefuses(t *testing.T) {
+func TestReplayRefuses(t *testing.T) {
 	dir := t.TempDir()
 	if err := record(dir, 5); err != nil {
 		t.Fatal(err)
 	}
 	for _, assignment := range []string{"speed=1", "avail.caution", "avail.caution=much", "cores=8", "fleet-share=2"} {
-		_, err := run(t, dir, replay.Options{Set: []string{assignment}})
+		_, err := run(t, dir, []string{assignment}, nil)
 		var name *field.Error
 		if !errors.As(err, &name) || name.Field != "Set" || !errors.Is(err, report.ErrInvalid) {
 			t.Errorf("%s: error %v", assignment, err)
@@ -97,36 +98,14 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-func ExampleRun() {
-	dir, err := os.MkdirTemp("", "recording")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(dir)
-	if err := record(dir, 20); err != nil {
-		fmt.Println(err)
-		return
-	}
-	reader, err := recording.Open(dir)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer reader.Close()
-	result, err := replay.Run(reader, replay.Options{})
-	fmt.Println(result.Node, result.Samples, result.Different, err)
-	// Output: node-1 200 0 <nil>
-}
-
 // A summary of long names, differences and options stays in lines that a terminal holds.
-func TestSummaryFits(t *testing.T) {
+func TestReplaySummaryFits(t *testing.T) {
 	long := strings.Repeat("compute-europe-west4.", 12)
-	var s replay.Result
+	var s replaySummary
 	s.Node, s.Torn, s.Options = long, []string{"/var/lib/spazio/" + long + "/recording"}, []string{"channels=" + long, "lambda=.99"}
 	s.Different, s.First = 1, "report 7 of "+long+" says 1.5 where it was 2.5"
 	var b strings.Builder
-	if err := s.WriteText(&b); err != nil {
+	if err := s.writeText(&b); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {

@@ -1,11 +1,4 @@
-// Package option sets the fields of a configuration by name, for command lines:
-// PodsPerCore is pods-per-core, the field Hold of the struct Filter filter.hold.
-//
-//	fields := option.Of(&config)
-//	err := fields.Set("filter.hold", "0.1")
-//
-// Types that do not speak of concurrent use are plain values.
-package option
+package experiment
 
 import (
 	"encoding"
@@ -20,40 +13,40 @@ import (
 	"unicode"
 )
 
-// Fields are those of one configuration by name. They are as safe for concurrent
-// use as the configuration itself.
-type Fields map[string]reflect.Value
+// OptionFields are the fields of one configuration by name, for command lines: PodsPerCore is pods-per-core, the
+// field Hold of the struct Filter filter.hold. They are as safe for concurrent use as the configuration itself.
+type OptionFields map[string]reflect.Value
 
-// ErrUnknown is a name that no field has, ErrFixed a field whose type has no
+// ErrUnknownOption is a name that no field has, errFixedOption a field whose type has no
 // text; match them with errors.Is.
 var (
-	ErrUnknown = errors.New("no such option")
-	ErrFixed   = errors.New("cannot be set")
+	ErrUnknownOption = errors.New("no such option")
+	errFixedOption   = errors.New("cannot be set")
 )
 
-// Error names the option that was refused, and the reason.
-type Error struct {
+// OptionError names the option that was refused, and the reason.
+type OptionError struct {
 	Name, Value string
 	Err         error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("option %s=%s: %v", e.Name, e.Value, e.Err) }
+func (e *OptionError) Error() string { return fmt.Sprintf("option %s=%s: %v", e.Name, e.Value, e.Err) }
 
-// Unwrap returns the reason: ErrUnknown, ErrFixed, or that of the text's type.
-func (e *Error) Unwrap() error { return e.Err }
+// Unwrap returns the reason: ErrUnknownOption, errFixedOption, or that of the text's type.
+func (e *OptionError) Unwrap() error { return e.Err }
 
-// Of returns the exported fields of the struct that config points to, those of
+// OptionsOf returns the exported fields of the struct that config points to, those of
 // structs within it included, of embedded ones by their names alone; none if it
 // points to something else.
-func Of[T any](config *T) Fields {
-	fields := Fields{}
+func OptionsOf[T any](config *T) OptionFields {
+	fields := OptionFields{}
 	if v := reflect.ValueOf(config).Elem(); v.Kind() == reflect.Struct {
 		fields.walk(v, "")
 	}
 	return fields
 }
 
-func (f Fields) walk(v reflect.Value, prefix string) {
+func (f OptionFields) walk(v reflect.Value, prefix string) {
 	for i := range v.NumField() {
 		t, field := v.Type().Field(i), v.Field(i)
 		switch {
@@ -82,25 +75,25 @@ func kebab(name string) string {
 }
 
 // Names lists the fields in order of their names.
-func (f Fields) Names() []string { return slices.Sorted(maps.Keys(f)) }
+func (f OptionFields) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// Set assigns what the text says. The error is an *Error, and the field then has
+// setOption assigns what the text says. The error is an *OptionError, and the field then has
 // the value it had.
-func (f Fields) Set(name, text string) error {
+func (f OptionFields) Set(name, text string) error {
 	field, ok := f[name]
 	if !ok {
-		return &Error{name, text, ErrUnknown}
+		return &OptionError{name, text, ErrUnknownOption}
 	}
 	value := reflect.New(field.Type())
-	if err := parse(value, text); err != nil {
-		return &Error{name, text, err}
+	if err := parseOption(value, text); err != nil {
+		return &OptionError{name, text, err}
 	}
 	field.Set(value.Elem())
 	return nil
 }
 
-// parse assigns the text to what target points to.
-func parse(target reflect.Value, text string) (err error) {
+// parseOption assigns the text to what target points to.
+func parseOption(target reflect.Value, text string) (err error) {
 	switch p := target.Interface().(type) {
 	case encoding.TextUnmarshaler:
 		return p.UnmarshalText([]byte(text))
@@ -114,7 +107,7 @@ func parse(target reflect.Value, text string) (err error) {
 		*p, err = strconv.ParseBool(text)
 	default:
 		if target.Elem().Kind() != reflect.String {
-			return ErrFixed
+			return errFixedOption
 		}
 		target.Elem().SetString(text)
 	}

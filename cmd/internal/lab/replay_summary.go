@@ -1,4 +1,4 @@
-package replay
+package lab
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// summary is what a replay found.
-type summary struct {
+// replaySummary is what a replay found.
+type replaySummary struct {
 	Node string `json:"node"`
 	// Starts is how often the recorded agent was started, Files how many hold it.
 	Starts int `json:"starts"`
@@ -70,7 +70,7 @@ func (r *reports) add(report *agent.Report) {
 }
 
 // record counts a record.
-func (s *summary) record(rec recording.Record) {
+func (s *replaySummary) record(rec recording.Record) {
 	if !rec.At.IsZero() {
 		if s.From.IsZero() {
 			s.From = rec.At
@@ -97,7 +97,7 @@ func (s *summary) record(rec recording.Record) {
 }
 
 // pair counts a pair of reports.
-func (s *summary) pair(p recording.Pair) {
+func (s *replaySummary) pair(p recording.Pair) {
 	s.Recorded.add(p.Recorded)
 	s.Replayed.add(p.Replayed)
 	if p.Identical() {
@@ -114,14 +114,14 @@ func (s *summary) pair(p recording.Pair) {
 	}
 }
 
-func (s *summary) differ(at time.Time, text string) {
+func (s *replaySummary) differ(at time.Time, text string) {
 	if s.Different++; s.Different == 1 {
 		s.First = at.Format(time.RFC3339Nano) + ": " + text
 	}
 }
 
 // verdict is the line that a user looks for.
-func (s *summary) verdict() string {
+func (s *replaySummary) verdict() string {
 	switch {
 	case len(s.Options) > 0 && s.Different == 0:
 		return "no report would have been another"
@@ -133,8 +133,8 @@ func (s *summary) verdict() string {
 	return fmt.Sprintf("DIFFERENT: %s; the first, %s", text.Count(s.Different, "report"), s.First)
 }
 
-// WriteText writes the summary for a person, a fact in a line or in some that a terminal holds, the verdict last.
-func (s *summary) WriteText(out io.Writer) error {
+// writeText writes the summary for a person, a fact in a line or in some that a terminal holds, the verdict last.
+func (s *replaySummary) writeText(out io.Writer) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		b.WriteString(text.Hang(fmt.Sprintf("%-10s", name), text.Plain(fmt.Sprintf(format, args...)), text.Terminal) + "\n")

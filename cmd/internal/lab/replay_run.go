@@ -1,4 +1,4 @@
-package replay
+package lab
 
 import (
 	"errors"
@@ -12,70 +12,53 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
-// Options say how a recording is replayed and what is kept of it. The zero value
-// replays all of it as it was recorded.
-type Options struct {
-	// Set makes assignments to the pipeline's options, key=value; Names lists the
-	// keys.
-	Set []string
-	// CSV, if not nil, gets a line for each report.
-	CSV io.Writer
-}
-
-// Validate returns a *field.Error that names Set and the first assignment
+// checkAssignments returns a *field.Error that names Set and the first assignment
 // that can't be made.
-func (o Options) Validate() error {
-	for _, assignment := range o.Set {
-		if err := set(new(agent.Config), assignment); err != nil {
-			return refuse(assignment, err)
+func checkAssignments(assignments []string) error {
+	for _, assignment := range assignments {
+		if err := assign(new(agent.Config), assignment); err != nil {
+			return refuseSet(assignment, err)
 		}
 	}
 	return nil
 }
 
-func refuse(assignment any, err error) error {
+func refuseSet(assignment any, err error) error {
 	return &field.Error{Package: "report", Field: "Set", Value: assignment, Err: fmt.Errorf("%w: %w", report.ErrInvalid, err)}
 }
 
 // override returns what the assignments, which are valid one by one, do to a
 // Config; nil without any.
-func (o Options) override() func(*agent.Config) {
-	if len(o.Set) == 0 {
+func override(assignments []string) func(*agent.Config) {
+	if len(assignments) == 0 {
 		return nil
 	}
 	return func(c *agent.Config) {
-		for _, assignment := range o.Set {
-			set(c, assignment) //nolint:errcheck // Validate has made it
+		for _, assignment := range assignments {
+			assign(c, assignment) //nolint:errcheck // checkAssignments has made it
 		}
 	}
 }
 
-// Result is what a replay found. It is safe for concurrent reading.
-type Result struct{ summary }
-
 // player runs a recording and hands what comes of it to those who asked.
 type player struct {
-	Options
 	start    time.Time // of the first record that has one
 	override func(*agent.Config)
-	result   Result
-	rows     *rows // nil if none are wanted
+	result   replaySummary
+	rows     *reportRows // nil if none are wanted
 }
 
-// Run reads r to its end. A torn end of a file, as a crash leaves it, is no error
-// but named in the summary; a difference is none either. The error is that of
-// reading, of Validate, or a *field.Error where the options as a whole are no
-// configuration of a recorded agent.
-func Run(r *recording.Reader, o Options) (Result, error) {
-	if err := o.Validate(); err != nil {
-		return Result{}, err
-	}
-	p := &player{Options: o, override: o.override(), result: Result{summary: summary{Options: o.Set}}}
-	if o.CSV != nil {
-		p.rows = newRows(o.CSV)
+// replayRecording reads r to its end, with assignments that checkAssignments accepts, and writes a
+// line for each report to csv unless that is nil. A torn end of a file, as a crash leaves it, is no error
+// but named in the summary; a difference is none either. The error is that of reading, or a
+// *field.Error where the options as a whole are no configuration of a recorded agent.
+func replayRecording(r *recording.Reader, assignments []string, csv io.Writer) (replaySummary, error) {
+	p := &player{override: override(assignments), result: replaySummary{Options: assignments}}
+	if csv != nil {
+		p.rows = newReportRows(csv)
 	}
 	if err := p.play(r); err != nil {
-		return Result{}, err
+		return replaySummary{}, err
 	}
 	if p.rows != nil {
 		return p.result, p.rows.flush()
@@ -126,7 +109,7 @@ func (p *player) feed(m *recording.Matcher, rec recording.Record) error {
 }
 
 func (p *player) header(h *recording.Header) error {
-	s := &p.result.summary
+	s := &p.result
 	s.Node = h.Config.Node
 	if s.Files++; h.Part == 1 || s.Files == 1 {
 		s.Starts++
@@ -136,7 +119,7 @@ func (p *player) header(h *recording.Header) error {
 	if p.override != nil {
 		p.override(&c)
 		if err := c.Validate(); err != nil {
-			return refuse(p.Set, err)
+			return refuseSet(s.Options, err)
 		}
 	}
 	return nil

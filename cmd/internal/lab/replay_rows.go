@@ -1,4 +1,4 @@
-package replay
+package lab
 
 import (
 	"encoding/csv"
@@ -10,17 +10,17 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 )
 
-// rows writes the reports as comma-separated values: the recorded avail and k
+// reportRows writes the reports as comma-separated values: the recorded avail and k
 // beside the replayed ones, the rest as replayed.
-type rows struct {
+type reportRows struct {
 	csv    *csv.Writer
 	begun  bool
 	fields []string
 }
 
-func newRows(out io.Writer) *rows { return &rows{csv: csv.NewWriter(out)} }
+func newReportRows(out io.Writer) *reportRows { return &reportRows{csv: csv.NewWriter(out)} }
 
-func (r *rows) report(p recording.Pair, start time.Time) error {
+func (r *reportRows) report(p recording.Pair, start time.Time) error {
 	shown := p.Replayed
 	if shown == nil {
 		shown = p.Recorded
@@ -31,23 +31,23 @@ func (r *rows) report(p recording.Pair, start time.Time) error {
 		}
 	}
 	r.fields = append(r.fields[:0],
-		shown.SampledAt.Format(time.RFC3339Nano), float(shown.SampledAt.Sub(start).Seconds()),
+		shown.SampledAt.Format(time.RFC3339Nano), exactFloat(shown.SampledAt.Sub(start).Seconds()),
 		strconv.Itoa(len(shown.Pods)))
 	for _, side := range []*agent.Report{p.Recorded, p.Replayed} {
 		if side == nil {
 			r.fields = append(r.fields, "", "")
 			continue
 		}
-		r.fields = append(r.fields, float(side.Avail), float(side.K))
+		r.fields = append(r.fields, exactFloat(side.Avail), exactFloat(side.K))
 	}
 	r.fields = append(r.fields, shown.Limiting, strconv.FormatBool(shown.Flags.Churn), strconv.FormatBool(shown.Saturated))
 	for _, c := range shown.Channels {
-		r.fields = append(r.fields, float(c.Usage), float(c.Capacity), float(c.Cost), float(c.CostSD))
+		r.fields = append(r.fields, exactFloat(c.Usage), exactFloat(c.Capacity), exactFloat(c.Cost), exactFloat(c.CostSD))
 	}
 	return r.csv.Write(r.fields)
 }
 
-func (r *rows) header(first *agent.Report) error {
+func (r *reportRows) header(first *agent.Report) error {
 	r.begun = true
 	fields := []string{
 		"at", "seconds", "pods", "recorded_avail", "recorded_k", "replayed_avail", "replayed_k", "limiting", "churn", "saturated",
@@ -58,9 +58,9 @@ func (r *rows) header(first *agent.Report) error {
 	return r.csv.Write(fields)
 }
 
-func (r *rows) flush() error {
+func (r *reportRows) flush() error {
 	r.csv.Flush()
 	return r.csv.Error()
 }
 
-func float(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+func exactFloat(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

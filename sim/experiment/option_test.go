@@ -1,4 +1,4 @@
-package option_test
+package experiment_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/internal/pipeline"
-	"github.com/spazio-scheduler/spazio/sim/option"
+	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
@@ -34,9 +34,9 @@ type config struct {
 // The fields of an embedded struct are set like those of the outer one.
 type Embedded struct{ Depth float64 }
 
-func TestSet(t *testing.T) {
+func TestOptionsSet(t *testing.T) {
 	var c config
-	fields := option.Of(&c)
+	fields := experiment.OptionsOf(&c)
 	want := []string{"count", "depth", "half-way", "inner.churn-hold", "inner.rule", "name", "several", "size"}
 	if diff := cmp.Diff(want, fields.Names()); diff != "" {
 		t.Fatalf("names (-want +got):\n%s", diff)
@@ -57,14 +57,14 @@ func TestSet(t *testing.T) {
 }
 
 // A refused value leaves the configuration unchanged.
-func TestRefuses(t *testing.T) {
+func TestOptionsRefuse(t *testing.T) {
 	tests := []struct {
 		field, text string
 		is          error
 	}{
-		{"speed", "1", option.ErrUnknown},
-		{"hidden", "1", option.ErrUnknown},
-		{"several", "1", option.ErrFixed},
+		{"speed", "1", experiment.ErrUnknownOption},
+		{"hidden", "1", experiment.ErrUnknownOption},
+		{"several", "1", experiment.ErrFixedOption},
 		{"size", "much", strconv.ErrSyntax},
 		{"count", "1.5", strconv.ErrSyntax},
 		{"half-way", "2", strconv.ErrSyntax},
@@ -75,8 +75,8 @@ func TestRefuses(t *testing.T) {
 		c := config{Size: 2, Count: 2, hidden: 2}
 		c.Inner.ChurnHold, c.Inner.Rule = time.Second, thesis.Switched
 		before := c
-		err := option.Of(&c).Set(test.field, test.text)
-		var refused *option.Error
+		err := experiment.OptionsOf(&c).Set(test.field, test.text)
+		var refused *experiment.OptionError
 		if !errors.As(err, &refused) || refused.Name != test.field || refused.Value != test.text {
 			t.Errorf("%s=%s: error %v", test.field, test.text, err)
 		}
@@ -88,17 +88,17 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	var number int
-	if fields := option.Of(&number); len(fields) > 0 {
+	if fields := experiment.OptionsOf(&number); len(fields) > 0 {
 		t.Errorf("an int has the fields %v", fields.Names())
 	}
 }
 
-func ExampleOf() {
+func ExampleOptionsOf() {
 	var c agent.Config
-	if err := option.Of(&c).Set("avail.rule", "switched"); err != nil {
+	if err := experiment.OptionsOf(&c).Set("avail.rule", "switched"); err != nil {
 		fmt.Println(err)
 	}
-	err := option.Of(&c).Set("filter.hold", "a lot")
+	err := experiment.OptionsOf(&c).Set("filter.hold", "a lot")
 	fmt.Println(c.Avail.Rule, errors.Is(err, strconv.ErrSyntax))
 	// Output: switched true
 }

@@ -1,0 +1,44 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	_ "github.com/spazio-scheduler/spazio/sim/thesis" // values of estimator.method
+)
+
+// notReplayed are the fields of agent.Config that can't be set: those that say what
+// was measured, the prior, which the channels have, and centring, which the
+// pipeline refuses.
+var notReplayed = []string{
+	"node", "incarnation", "schema", "channels", "cores", "no-pressure", "estimator.prior", "model.centre",
+}
+
+// replayOptions returns the fields of c that can be set, by name: filter.hold is
+// c.Filter.Hold.
+func replayOptions(c *agent.Config) experiment.OptionFields {
+	all := experiment.OptionsOf(c)
+	for _, name := range notReplayed {
+		delete(all, name)
+	}
+	return all
+}
+
+// replayNames lists the options that can be set.
+func replayNames() []string { return replayOptions(new(agent.Config)).Names() }
+
+// assign assigns key=value to c.
+func assign(c *agent.Config, assignment string) error {
+	key, value, ok := strings.Cut(assignment, "=")
+	if !ok {
+		return fmt.Errorf("%q is not key=value", assignment)
+	}
+	err := replayOptions(c).Set(key, value)
+	if errors.Is(err, experiment.ErrUnknownOption) {
+		return fmt.Errorf("%w; there are %s", err, strings.Join(replayNames(), ", "))
+	}
+	return err
+}

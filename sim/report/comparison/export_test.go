@@ -1,0 +1,4 @@
+package comparison
+
+// Settings is for tests.
+var Settings = settingsOf
