@@ -1,4 +1,4 @@
-package plan
+package autoscale
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ const (
 	maxSilence = 30 * time.Minute
 )
 
-// Node is a node as it measures itself and as the API has it.
-type Node struct {
+// plannedNode is a node as it measures itself and as the API has it.
+type plannedNode struct {
 	Name string
 	// HasReported reports whether its agent ever has: until then nothing is known of it. Refuses
 	// reports whether it takes no typical pod.
@@ -26,7 +26,7 @@ type Node struct {
 	// IsDeferred is set if it cannot be written now: what is decided waits.
 	IsDeferred bool
 	// Use is what was measured and Requested what its pods request, as shares.
-	Use, Requested Amount
+	Use, Requested amount
 	// IsFull and IsProtected report whether it has the label of that name.
 	IsFull, IsProtected bool
 	// Set lists the annotations of protection that it has, Unset those that it does not. One that
@@ -34,8 +34,8 @@ type Node struct {
 	Set, Unset []string
 }
 
-// NodeChange is what a node's labels and annotations of ours should be.
-type NodeChange struct {
+// nodeChange is what a node's labels and annotations of ours should be.
+type nodeChange struct {
 	Node            string
 	Full, Protected bool
 	// Annotations are those to have, sorted; none unless Protected.
@@ -58,9 +58,9 @@ const (
 )
 
 // changes returns the nodes to write, as many as the rate allows.
-func (p *Planner) changes(in Input) []NodeChange {
+func (p *planner) changes(in plannerInput) []nodeChange {
 	type change struct {
-		NodeChange
+		nodeChange
 		urgency urgency
 	}
 	var all []change
@@ -72,7 +72,7 @@ func (p *Planner) changes(in Input) []NodeChange {
 			s = &nodeState{}
 		}
 		known[n.Name] = s
-		c := NodeChange{Node: n.Name, Full: p.isFull(s, n, len(in.Waiting) > 0, in.Now), Protected: p.isProtected(s, n, in.Now)}
+		c := nodeChange{Node: n.Name, Full: p.isFull(s, n, len(in.Waiting) > 0, in.Now), Protected: p.isProtected(s, n, in.Now)}
 		if c.Protected {
 			c.Annotations = slices.Sorted(slices.Values(slices.Concat(n.Set, n.Unset)))
 		}
@@ -88,15 +88,15 @@ func (p *Planner) changes(in Input) []NodeChange {
 	}
 	p.nodes = known // those that are gone are forgotten
 	slices.SortFunc(all, func(a, b change) int { return cmp.Or(cmp.Compare(a.urgency, b.urgency), cmp.Compare(a.Node, b.Node)) })
-	var changes []NodeChange
+	var changes []nodeChange
 	for _, c := range all[:p.allow(in.Now, len(all))] {
-		changes = append(changes, c.NodeChange)
+		changes = append(changes, c.nodeChange)
 	}
 	return changes
 }
 
 // allow returns how many of n writes the rate allows, and counts them.
-func (p *Planner) allow(now time.Time, n int) int {
+func (p *planner) allow(now time.Time, n int) int {
 	if p.decided.IsZero() {
 		p.writes = writesPerSecond
 	} else {
@@ -109,7 +109,7 @@ func (p *Planner) allow(now time.Time, n int) int {
 
 // isFull decides about the label of full nodes. A node of which nothing is known keeps what it
 // has while pods wait: a new node whose agent is slow to start is not full.
-func (p *Planner) isFull(s *nodeState, n *Node, podsWait bool, now time.Time) bool {
+func (p *planner) isFull(s *nodeState, n *plannedNode, podsWait bool, now time.Time) bool {
 	switch {
 	case podsWait && !n.HasReported:
 		s.refusing, s.open = time.Time{}, time.Time{}
@@ -126,7 +126,7 @@ func (p *Planner) isFull(s *nodeState, n *Node, podsWait bool, now time.Time) bo
 
 // isProtected decides about a node's protection. One that is not measured keeps what it has for a
 // while, and one that is not ready too: if it has died, the autoscaler must be able to replace it.
-func (p *Planner) isProtected(s *nodeState, n *Node, now time.Time) bool {
+func (p *planner) isProtected(s *nodeState, n *plannedNode, now time.Time) bool {
 	canProtect := len(n.Set)+len(n.Unset) > 0 // else somebody refused each annotation
 	isIdle := canProtect && n.IsMeasured && !p.isBusy(n)
 	idle, silent, unready := during(&s.idle, isIdle, now), during(&s.silent, !n.IsMeasured, now), during(&s.unready, !n.IsReady, now)
@@ -143,7 +143,7 @@ func (p *Planner) isProtected(s *nodeState, n *Node, now time.Time) bool {
 
 // isBusy reports whether a node uses much of a resource of which little is requested, so that an
 // autoscaler takes it for unused.
-func (p *Planner) isBusy(n *Node) bool {
+func (p *planner) isBusy(n *plannedNode) bool {
 	above := p.config.ProtectAbove
 	return n.Use.CPU > above && n.Requested.CPU < above || n.Use.Memory > above && n.Requested.Memory < above
 }
