@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	shared "github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/field"
@@ -37,7 +36,7 @@ Kubernetes' controllers and those of test beds are there, and all kinds of Spazi
 
 // flags are the command line in its own units.
 type flags struct {
-	config     demo.Config
+	config     demoConfig
 	unlike     bool
 	keep       bool
 	web        string
@@ -72,7 +71,7 @@ func NewCommand() *cobra.Command {
 }
 
 func (f *flags) bind(set *pflag.FlagSet) {
-	c := demo.Config{}.WithDefaults()
+	c := demoConfig{}.withDefaults()
 	set.IntVar(&f.config.Pods, "pods", c.Pods, "pods in the batch")
 	set.Float64Var(&f.config.CPUSeconds, "cpu-seconds", c.CPUSeconds, "mean CPU time of a pod in seconds")
 	set.IntVar(&f.config.Nodes, "nodes", c.Nodes, "simulated nodes")
@@ -92,33 +91,33 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return command.Usage(err)
 	}
-	return shared.Refused(demo.Run(ctx, c, demo.Options{
+	return shared.Refused(runDemo(ctx, c, demoOptions{
 		Web:        f.web,
 		Kubeconfig: f.kubeconfig,
 		Keep:       f.keep,
 		Progress:   stderr,
-		OnResult:   func(r demo.Result) error { return f.write(stdout, r) },
+		OnResult:   func(r demoResult) error { return f.write(stdout, r) },
 	}))
 }
 
 // resolve turns flags into a configuration. A zero on the command line is an
 // error where the configuration would take it for the default.
-func (f *flags) resolve() (demo.Config, error) {
+func (f *flags) resolve() (demoConfig, error) {
 	c := f.config
 	switch {
 	case f.output != "table" && f.output != "json":
-		return demo.Config{}, unwanted("output", f.output, "table or json")
+		return demoConfig{}, unwanted("output", f.output, "table or json")
 	case c.Pods == 0:
-		return demo.Config{}, unwanted("pods", 0, "at least 1")
+		return demoConfig{}, unwanted("pods", 0, "at least 1")
 	case c.Nodes == 0:
-		return demo.Config{}, unwanted("nodes", 0, "at least 1")
+		return demoConfig{}, unwanted("nodes", 0, "at least 1")
 	case c.TimeScale == 0:
-		return demo.Config{}, unwanted("time-scale", 0, "above 0")
+		return demoConfig{}, unwanted("time-scale", 0, "above 0")
 	case c.CPUSeconds == 0:
-		return demo.Config{}, unwanted("cpu-seconds", 0, "above 0")
+		return demoConfig{}, unwanted("cpu-seconds", 0, "above 0")
 	}
 	c.NoUnlike = !f.unlike
-	return c, flagged(c.Validate())
+	return c, flagged(c.validate())
 }
 
 // unwanted is the error of a flag's value.
@@ -128,7 +127,7 @@ func unwanted(flag string, value any, want string) error {
 
 // flagged names the flag of a field that was refused.
 func flagged(err error) error {
-	if bad := field.By(err, "demo", "batch"); bad != nil {
+	if bad := field.By(err, "demo"); bad != nil {
 		return fmt.Errorf("--%s: %w", flagOf[bad.Field], err)
 	}
 	return err
@@ -140,9 +139,9 @@ var flagOf = map[string]string{
 	"Pods": "pods", "CPUSeconds": "cpu-seconds",
 }
 
-func (f *flags) write(out io.Writer, r demo.Result) error {
+func (f *flags) write(out io.Writer, r demoResult) error {
 	if f.output == "table" {
-		_, err := io.WriteString(out, r.Table())
+		_, err := io.WriteString(out, r.table())
 		return err
 	}
 	encoder := json.NewEncoder(out)
