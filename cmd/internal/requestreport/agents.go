@@ -1,4 +1,4 @@
-package collect
+package requestreport
 
 import (
 	"cmp"
@@ -20,7 +20,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -73,7 +72,7 @@ type nodeAgent struct {
 type poll struct {
 	client *podforward.Client
 	pods   typedcorev1.PodInterface
-	nodes  map[string]*requestreport.Node
+	nodes  map[string]*clusterNode
 	agents map[string]*nodeAgent // by node
 	now    func() time.Time
 	// listedAt is when the agents' pods were listed.
@@ -82,7 +81,7 @@ type poll struct {
 
 // sample asks the agents of nodes and adds what they answer to the nodes' use. The first round takes as
 // long as it takes, so that every agent is asked; the others end in time for the next.
-func (o *objects) sample(ctx context.Context, c *Config, nodes map[string]*requestreport.Node) (notes []string, err error) {
+func (o *objects) sample(ctx context.Context, c *Config, nodes map[string]*clusterNode) (notes []string, err error) {
 	if len(o.agents) == 0 {
 		return []string{fmt.Sprintf("No agents run in namespace %s: what nodes use is unknown.", deploy.AgentNamespace)}, nil
 	}
@@ -116,12 +115,12 @@ func (o *objects) sample(ctx context.Context, c *Config, nodes map[string]*reque
 	return append(notes, p.notes()...), nil
 }
 
-func newPoll(c *Config, nodes map[string]*requestreport.Node, pods map[string]string, at time.Time) (*poll, error) {
+func newPoll(c *Config, nodes map[string]*clusterNode, pods map[string]string, at time.Time) (*poll, error) {
 	config := rest.CopyConfig(c.Cluster)
 	config.Timeout = c.Timeout
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("collect: %w", err)
+		return nil, fmt.Errorf("requestreport: %w", err)
 	}
 	p := &poll{nodes: nodes, now: c.Now, pods: client.CoreV1().Pods(deploy.AgentNamespace), agents: map[string]*nodeAgent{}, listedAt: at}
 	for node, pod := range pods {
@@ -219,7 +218,7 @@ func (p *poll) ask(ctx context.Context, at time.Time) {
 		}
 		if a.take(answeredAt[i], answers[i].SampledAt, errs[i]) {
 			if of.Use == nil {
-				of.Use = &requestreport.Use{}
+				of.Use = &nodeUse{}
 			}
 			of.Use.Add(answers[i].sample(at, of))
 		}
@@ -274,11 +273,11 @@ func (p *poll) notes() (notes []string) {
 }
 
 // sample is an answer in cores and bytes, by the size of the machine.
-func (r *reasons) sample(at time.Time, n *requestreport.Node) requestreport.Sample {
-	s := requestreport.Sample{At: at, NoPressure: r.Flags.NoPressure}
+func (r *reasons) sample(at time.Time, n *clusterNode) useSample {
+	s := useSample{At: at, NoPressure: r.Flags.NoPressure}
 	counted := r.Pronto == nil // Pronto's signal knows no room
 	if counted && !r.Flags.CostUnknown && !r.Flags.WarmingUp {
-		s.Room.Pods = requestreport.Is(r.Avail)
+		s.Room.Pods = Is(r.Avail)
 	}
 	for _, c := range r.Channels {
 		switch m := newMachine(n.Capacity.CPU, n.Capacity.Memory, r.Flags.NoPressure); c.Name {

@@ -1,4 +1,4 @@
-package collect_test
+package requestreport
 
 import (
 	"context"
@@ -17,8 +17,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport/collect"
 )
 
 // forwardPath is where an agent's port is forwarded from.
@@ -27,7 +25,7 @@ func forwardPath(pod string) string {
 }
 
 // spans are those of the node near, and the notes that name it or count nodes.
-func spans(t *testing.T, c collect.Config) (n int, notes string) {
+func spans(t *testing.T, c Config) (n int, notes string) {
 	t.Helper()
 	r := gather(t, c)
 	for _, note := range r.Notes {
@@ -43,7 +41,7 @@ func spans(t *testing.T, c collect.Config) (n int, notes string) {
 func TestSilentAgentsAreAskedRarely(t *testing.T) {
 	var asked atomic.Int64
 	var progress strings.Builder
-	c := collect.Config{For: 190 * time.Second, Progress: &progress, Cluster: server(t, func(times int) any { return why(times) }, func(mux *http.ServeMux) {
+	c := Config{For: 190 * time.Second, Progress: &progress, Cluster: server(t, func(times int) any { return why(times) }, func(mux *http.ServeMux) {
 		mux.HandleFunc(forwardPath("agent-far"), func(w http.ResponseWriter, _ *http.Request) {
 			asked.Add(1)
 			http.Error(w, "no", http.StatusNotFound)
@@ -61,7 +59,7 @@ func TestSilentAgentsAreAskedRarely(t *testing.T) {
 // Agents are asked for as long as was asked for, however long a round takes.
 func TestSlowRoundsDoNotTakeLonger(t *testing.T) {
 	var now, asked atomic.Int64 // seconds after noon
-	c := collect.Config{Timeout: time.Minute, For: time.Minute, Cluster: server(t, func(times int) any {
+	c := Config{Timeout: time.Minute, For: time.Minute, Cluster: server(t, func(times int) any {
 		asked.Add(1)
 		if times == 0 {
 			now.Add(35)
@@ -76,11 +74,11 @@ func TestSlowRoundsDoNotTakeLonger(t *testing.T) {
 		now.Store(max(now.Load(), int64(until.Sub(noon)/time.Second)))
 		return nil
 	}
-	in, err := collect.Collect(t.Context(), c)
+	in, err := Collect(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := requestreport.New(in)
+	r, err := New(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +91,7 @@ func TestSlowRoundsDoNotTakeLonger(t *testing.T) {
 func TestAnAgentThatHangs(t *testing.T) {
 	var end atomic.Pointer[context.CancelCauseFunc]
 	var bounds []time.Duration
-	c := collect.Config{For: 50 * time.Second, Cluster: server(t, func(times int) any {
+	c := Config{For: 50 * time.Second, Cluster: server(t, func(times int) any {
 		if times == 2 {
 			(*end.Load())(context.DeadlineExceeded)
 			<-t.Context().Done()
@@ -155,7 +153,7 @@ func TestAgentsThatHangComeLast(t *testing.T) {
 	}))
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
-	r := gather(t, collect.Config{For: 30 * time.Second, Cluster: &rest.Config{Host: s.URL}, Bound: func(ctx context.Context, _ time.Time) (context.Context, context.CancelFunc) {
+	r := gather(t, Config{For: 30 * time.Second, Cluster: &rest.Config{Host: s.URL}, Bound: func(ctx context.Context, _ time.Time) (context.Context, context.CancelFunc) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		end.Store(&cancel)
 		return ctx, func() { cancel(nil) }
@@ -215,7 +213,7 @@ func TestAgentsThatStop(t *testing.T) {
 			return w
 		}, 13, ""},
 	} {
-		n, notes := spans(t, collect.Config{For: 2 * time.Minute, Cluster: server(t, test.answer, nil)})
+		n, notes := spans(t, Config{For: 2 * time.Minute, Cluster: server(t, test.answer, nil)})
 		if n != test.spans || !strings.Contains(notes, test.note) || (test.note == "") != (notes == "") {
 			t.Errorf("%s: %d spans, notes %q", name, n, notes)
 		}
@@ -231,7 +229,7 @@ func TestAgentsThatAreReplaced(t *testing.T) {
 		}
 		return why(int(times.Add(1)) - 1)
 	}
-	c := collect.Config{For: 3 * time.Minute, Cluster: server(t, answer, func(mux *http.ServeMux) {
+	c := Config{For: 3 * time.Minute, Cluster: server(t, answer, func(mux *http.ServeMux) {
 		next := pod(deploy.AgentNamespace, "agent", "near2", "near", "20m", "40Mi")
 		next.Name, next.Labels["app.kubernetes.io/name"] = "agent-near-2", "spazio-agent"
 		mux.HandleFunc("GET /api/v1/namespaces/"+deploy.AgentNamespace+"/pods", func(w http.ResponseWriter, r *http.Request) {
@@ -258,21 +256,21 @@ func TestAgentsThatAreReplaced(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	for after, want := range map[int]int{0: 0, 1: 1, 2: 2} { // answers, and spans
 		ctx, cancel := context.WithCancel(t.Context())
-		c := collect.Config{Timeout: time.Minute, For: time.Hour, Cluster: server(t, func(times int) any {
+		c := Config{Timeout: time.Minute, For: time.Hour, Cluster: server(t, func(times int) any {
 			if times == after {
 				cancel()
 				<-t.Context().Done()
 			}
 			return why(times)
 		}, nil)}
-		in, err := collect.Collect(ctx, *clock(&c))
+		in, err := Collect(ctx, *clock(&c))
 		if want == 0 {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("after %d answers: %v", after, err)
 			}
 			continue
 		}
-		r, bad := requestreport.New(in)
+		r, bad := New(in)
 		if err != nil || bad != nil {
 			t.Fatal(err, bad)
 		}

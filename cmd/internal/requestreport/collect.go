@@ -1,4 +1,4 @@
-package collect
+package requestreport
 
 import (
 	"context"
@@ -11,12 +11,11 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is what every field.Error of this package wraps.
-var ErrInvalid = errors.New("invalid configuration or input")
+// errConfig is wrapped by the field.Error of a Config, or of what it leads to.
+var errConfig = errors.New("invalid configuration or input")
 
 // Config selects what is read.
 type Config struct {
@@ -47,7 +46,7 @@ const mostFor = 24 * time.Hour
 
 func (c *Config) validate() error {
 	refuse := func(name string, value any, want string) error {
-		return &field.Error{Package: "collect", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+		return &field.Error{Package: "requestreport", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errConfig, want)}
 	}
 	switch {
 	case c.For < 0 || c.For > mostFor:
@@ -64,9 +63,9 @@ func (c *Config) validate() error {
 
 // Collect reads the input of a report. The error is a *field.Error of the Config, or that of what
 // could not be read.
-func Collect(ctx context.Context, c Config) (requestreport.Input, error) {
+func Collect(ctx context.Context, c Config) (Input, error) {
 	if err := c.validate(); err != nil {
-		return requestreport.Input{}, err
+		return Input{}, err
 	}
 	if c.Now == nil {
 		c.Now, c.Wait, c.Bound = time.Now, wait, context.WithDeadline
@@ -80,9 +79,9 @@ func Collect(ctx context.Context, c Config) (requestreport.Input, error) {
 		err = o.read(ctx, c.Cluster, c.Timeout)
 	}
 	if err != nil {
-		return requestreport.Input{}, err
+		return Input{}, err
 	}
-	in := requestreport.Input{MadeAt: c.Now(), Source: c.Source, Requests: c.Cluster != nil || c.Objects != nil, Pods: o.pods, Notes: o.notes}
+	in := Input{MadeAt: c.Now(), Source: c.Source, Requests: c.Cluster != nil || c.Objects != nil, Pods: o.pods, Notes: o.notes}
 	nodes := o.nodes
 	switch {
 	case len(c.Recordings) > 0:

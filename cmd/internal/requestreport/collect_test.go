@@ -1,4 +1,4 @@
-package collect_test
+package requestreport
 
 import (
 	"context"
@@ -23,14 +23,8 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport/collect"
 	"github.com/spazio-scheduler/spazio/field"
 )
-
-const gib = 1 << 30
-
-var noon = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 
 func list(cpu, memory string) corev1.ResourceList {
 	of := corev1.ResourceList{}
@@ -138,7 +132,7 @@ func unbounded(ctx context.Context, _ time.Time) (context.Context, context.Cance
 }
 
 // clock runs as it is waited for.
-func clock(c *collect.Config) *collect.Config {
+func clock(c *Config) *Config {
 	now := noon
 	c.Now = func() time.Time { return now }
 	if c.Bound == nil {
@@ -151,50 +145,50 @@ func clock(c *collect.Config) *collect.Config {
 	return c
 }
 
-func gather(t *testing.T, c collect.Config) *requestreport.Report {
+func gather(t *testing.T, c Config) *Report {
 	t.Helper()
 	c.Timeout = time.Minute
-	in, err := collect.Collect(t.Context(), *clock(&c))
+	in, err := Collect(t.Context(), *clock(&c))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := requestreport.New(in)
+	r, err := New(in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func amounts(cores, memory float64) requestreport.Amounts {
-	return requestreport.Amounts{CPU: requestreport.Is(cores), Memory: requestreport.Is(memory)}
+func coresAndBytes(cores, memory float64) resourceAmounts {
+	return resourceAmounts{CPU: Is(cores), Memory: Is(memory)}
 }
 
-var near = cmp.Options{cmpopts.EquateApprox(1e-9, 0), cmpopts.IgnoreUnexported(requestreport.WorkloadRow{})}
+var near = cmp.Options{cmpopts.EquateApprox(1e-9, 0), ignored}
 
 // A live cluster: what its objects request, what an agent measures over time, and that another is silent.
 func TestLive(t *testing.T) {
-	r := gather(t, collect.Config{Source: "c", For: 190 * time.Second, Cluster: server(t, func(times int) any { return why(times) }, nil)})
-	want := []requestreport.NodeRow{
-		{Name: "far", Pods: 2, Undeclared: 1, Unschedulable: true, Capacity: amounts(4, 16*gib), Allocatable: amounts(3.9, 15*gib), Requested: amounts(.02, 40<<20)},
-		{Name: "near", Pods: 3, Capacity: amounts(4, 16*gib), Allocatable: amounts(3.9, 15*gib), Requested: amounts(2.52, 2*gib+40<<20), Spans: 20, Idle: new(false),
-			Used: requestreport.Usage{Mean: amounts(1.5, 4*gib), P95: amounts(3, 4*gib)}, // of 20 values a quarter each is 0, 1, 2 and 3
-			Room: requestreport.Room{Pods: requestreport.Is(5.5), Amounts: amounts(2, 8*gib)}},
+	r := gather(t, Config{Source: "c", For: 190 * time.Second, Cluster: server(t, func(times int) any { return why(times) }, nil)})
+	want := []nodeRow{
+		{Name: "far", Pods: 2, Undeclared: 1, Unschedulable: true, Capacity: coresAndBytes(4, 16*gibibyte), Allocatable: coresAndBytes(3.9, 15*gibibyte), Requested: coresAndBytes(.02, 40<<20)},
+		{Name: "near", Pods: 3, Capacity: coresAndBytes(4, 16*gibibyte), Allocatable: coresAndBytes(3.9, 15*gibibyte), Requested: coresAndBytes(2.52, 2*gibibyte+40<<20), Spans: 20, Idle: new(false),
+			Used: usageSummary{Mean: coresAndBytes(1.5, 4*gibibyte), P95: coresAndBytes(3, 4*gibibyte)}, // of 20 values a quarter each is 0, 1, 2 and 3
+			Room: nodeRoom{Pods: Is(5.5), resourceAmounts: coresAndBytes(2, 8*gibibyte)}},
 	}
 	if diff := cmp.Diff(want, r.Nodes, near); diff != "" {
 		t.Error(diff)
 	}
-	web := requestreport.WorkloadRow{}
+	web := workloadRow{}
 	for _, w := range r.Workloads {
 		if w.Name == "web" {
 			web = w
 		}
 	}
 	half := 1 / 1.0442737824274138 // of an eighth of an octave, 2^(1/16), by which amounts were rounded up on average
-	wanted := requestreport.WorkloadRow{
-		Namespace: "shop", Kind: "Deployment", Name: "web", Pods: 2, Requested: amounts(2.5, 2*gib), Request: amounts(1.25, gib),
-		Need: amounts(.25*half, half*gib/4), Confidence: requestreport.Is(.5), Excess: amounts(2.5-.5*half, 2*gib-half*gib/2),
+	wanted := workloadRow{
+		Namespace: "shop", Kind: "Deployment", Name: "web", Pods: 2, Requested: coresAndBytes(2.5, 2*gibibyte), Request: coresAndBytes(1.25, gibibyte),
+		Need: coresAndBytes(.25*half, half*gibibyte/4), Confidence: Is(.5), Excess: coresAndBytes(2.5-.5*half, 2*gibibyte-half*gibibyte/2),
 		// The pod whose init container requests 2 cores cannot request less of the CPU, the other .1 less.
-		Recommended: amounts(.4, gib/2), Saving: amounts(.1, gib),
+		Recommended: coresAndBytes(.4, gibibyte/2), Saving: coresAndBytes(.1, gibibyte),
 	}
 	if diff := cmp.Diff(wanted, web, near); diff != "" {
 		t.Error(diff)
@@ -211,24 +205,24 @@ func TestLive(t *testing.T) {
 func TestDoubts(t *testing.T) {
 	for name, test := range map[string]struct {
 		doubt func(*agent.Why)
-		want  func(*requestreport.NodeRow)
+		want  func(*nodeRow)
 	}{
-		"the cost is assumed": {func(w *agent.Why) { w.Flags.CostUnknown = true }, func(n *requestreport.NodeRow) { n.Room.Pods = requestreport.Measured{} }},
-		"it warms up":         {func(w *agent.Why) { w.Flags.WarmingUp = true }, func(n *requestreport.NodeRow) { n.Room.Pods = requestreport.Measured{} }},
-		"Pronto decides":      {func(w *agent.Why) { w.Pronto = &agent.WhyPronto{} }, func(n *requestreport.NodeRow) { n.Room = requestreport.Room{} }},
-		"no memory": {func(w *agent.Why) { w.Channels = w.Channels[:1] }, func(n *requestreport.NodeRow) {
-			n.Used.Mean.Memory, n.Room.Memory = requestreport.Measured{}, requestreport.Measured{}
+		"the cost is assumed": {func(w *agent.Why) { w.Flags.CostUnknown = true }, func(n *nodeRow) { n.Room.Pods = Measured{} }},
+		"it warms up":         {func(w *agent.Why) { w.Flags.WarmingUp = true }, func(n *nodeRow) { n.Room.Pods = Measured{} }},
+		"Pronto decides":      {func(w *agent.Why) { w.Pronto = &agent.WhyPronto{} }, func(n *nodeRow) { n.Room = nodeRoom{} }},
+		"no memory": {func(w *agent.Why) { w.Channels = w.Channels[:1] }, func(n *nodeRow) {
+			n.Used.Mean.Memory, n.Room.Memory = Measured{}, Measured{}
 		}},
-		"by utilisation": {func(w *agent.Why) { w.Flags.NoPressure = true }, func(n *requestreport.NodeRow) {
-			n.Used.Mean.CPU, n.Room.CPU = requestreport.Is(.5), requestreport.Is(3)
+		"by utilisation": {func(w *agent.Why) { w.Flags.NoPressure = true }, func(n *nodeRow) {
+			n.Used.Mean.CPU, n.Room.CPU = Is(.5), Is(3)
 		}},
 	} {
-		r := gather(t, collect.Config{Cluster: server(t, func(int) any {
+		r := gather(t, Config{Cluster: server(t, func(int) any {
 			w := why(1)
 			test.doubt(&w)
 			return w
 		}, nil)})
-		got, want := r.Nodes[1], requestreport.NodeRow{Used: requestreport.Usage{Mean: amounts(1, 4*gib)}, Room: requestreport.Room{Pods: requestreport.Is(5.5), Amounts: amounts(2, 8*gib)}}
+		got, want := r.Nodes[1], nodeRow{Used: usageSummary{Mean: coresAndBytes(1, 4*gibibyte)}, Room: nodeRoom{Pods: Is(5.5), resourceAmounts: coresAndBytes(2, 8*gibibyte)}}
 		test.want(&want)
 		if got.NoPressure != (name == "by utilisation") {
 			t.Errorf("%s: without pressure data: %v", name, got.NoPressure)
@@ -252,7 +246,7 @@ func TestManySilentAgents(t *testing.T) {
 	mux.HandleFunc("GET /api/v1/pods", reply(t, &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: pods}))
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
-	notes := strings.Join(gather(t, collect.Config{Cluster: &rest.Config{Host: s.URL}}).Notes, "\n")
+	notes := strings.Join(gather(t, Config{Cluster: &rest.Config{Host: s.URL}}).Notes, "\n")
 	if strings.Count(notes, "did not answer") != 5 || !strings.Contains(notes, "Nor did the agents of 6 other nodes.") {
 		t.Errorf("notes %q", notes)
 	}
@@ -270,7 +264,7 @@ func reply(t *testing.T, object any) http.HandlerFunc {
 
 // An agent that has not sampled since adds nothing.
 func TestAnOldSampleCountsOnce(t *testing.T) {
-	r := gather(t, collect.Config{For: time.Minute, Cluster: server(t, func(times int) any { return why(3 + times/100) }, nil)})
+	r := gather(t, Config{For: time.Minute, Cluster: server(t, func(times int) any { return why(3 + times/100) }, nil)})
 	if n := r.Nodes[1]; n.Spans != 1 {
 		t.Errorf("%d spans of one sample", n.Spans)
 	}
@@ -280,7 +274,7 @@ func TestAnOldSampleCountsOnce(t *testing.T) {
 func TestWithoutProfiles(t *testing.T) {
 	path := "/apis/" + v1alpha1.GroupVersion.String() + "/" + v1alpha1.Profiles
 	for says, code := range map[string]int{"has no WorkloadProfiles": http.StatusNotFound, "may not list WorkloadProfiles": http.StatusForbidden} {
-		r := gather(t, collect.Config{Cluster: server(t, func(times int) any { return why(times) }, func(mux *http.ServeMux) {
+		r := gather(t, Config{Cluster: server(t, func(times int) any { return why(times) }, func(mux *http.ServeMux) {
 			mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", code) })
 		})})
 		if r.Total.Profiled != 0 || r.Total.MeasuredNodes != 1 || !strings.Contains(strings.Join(r.Notes, "\n"), says) {
@@ -289,33 +283,33 @@ func TestWithoutProfiles(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestCollectRefuses(t *testing.T) {
 	somewhere := &rest.Config{Host: "http://127.0.0.1:1"}
 	whole := file(t)
 	for name, test := range map[string]struct {
-		config collect.Config
+		config Config
 		field  string
 	}{
-		"a time below 0":         {collect.Config{Timeout: 1, Cluster: somewhere, For: -1}, "For"},
-		"a time without end":     {collect.Config{Timeout: 1, Cluster: somewhere, For: 25 * time.Hour}, "For"},
-		"a time of recordings":   {collect.Config{Timeout: 1, Recordings: []string{"x"}, For: time.Minute}, "For"},
-		"a time of a file":       {collect.Config{Timeout: 1, Objects: strings.NewReader("{}"), For: time.Minute}, "For"},
-		"no timeout":             {collect.Config{Cluster: somewhere}, "Timeout"},
-		"nothing":                {collect.Config{Timeout: 1}, "Cluster"},
-		"a recording not there":  {collect.Config{Timeout: 1, Recordings: []string{"/nowhere"}}, "Recordings"},
-		"an empty file":          {collect.Config{Timeout: 1, Objects: strings.NewReader("")}, "Objects"},
-		"a file that is no list": {collect.Config{Timeout: 1, Objects: strings.NewReader("[1]")}, "Objects"},
-		"a file that was cut":    {collect.Config{Timeout: 1, Objects: strings.NewReader(whole[:len(whole)/2])}, "Objects"},
-		"items that are none":    {collect.Config{Timeout: 1, Objects: strings.NewReader(`{"items": {}}`)}, "Objects"},
-		"no pods":                {collect.Config{Timeout: 1, Objects: strings.NewReader(`{"items": [{"kind": "Node", "metadata": {"name": "n"}}]}`)}, "Objects"},
-		"no nodes":               {collect.Config{Timeout: 1, Objects: strings.NewReader(`{"items": []}`)}, "Objects"},
+		"a time below 0":         {Config{Timeout: 1, Cluster: somewhere, For: -1}, "For"},
+		"a time without end":     {Config{Timeout: 1, Cluster: somewhere, For: 25 * time.Hour}, "For"},
+		"a time of recordings":   {Config{Timeout: 1, Recordings: []string{"x"}, For: time.Minute}, "For"},
+		"a time of a file":       {Config{Timeout: 1, Objects: strings.NewReader("{}"), For: time.Minute}, "For"},
+		"no timeout":             {Config{Cluster: somewhere}, "Timeout"},
+		"nothing":                {Config{Timeout: 1}, "Cluster"},
+		"a recording not there":  {Config{Timeout: 1, Recordings: []string{"/nowhere"}}, "Recordings"},
+		"an empty file":          {Config{Timeout: 1, Objects: strings.NewReader("")}, "Objects"},
+		"a file that is no list": {Config{Timeout: 1, Objects: strings.NewReader("[1]")}, "Objects"},
+		"a file that was cut":    {Config{Timeout: 1, Objects: strings.NewReader(whole[:len(whole)/2])}, "Objects"},
+		"items that are none":    {Config{Timeout: 1, Objects: strings.NewReader(`{"items": {}}`)}, "Objects"},
+		"no pods":                {Config{Timeout: 1, Objects: strings.NewReader(`{"items": [{"kind": "Node", "metadata": {"name": "n"}}]}`)}, "Objects"},
+		"no nodes":               {Config{Timeout: 1, Objects: strings.NewReader(`{"items": []}`)}, "Objects"},
 	} {
-		_, err := collect.Collect(t.Context(), test.config)
-		if bad := field.By(err, "collect"); bad == nil || bad.Field != test.field || !errors.Is(err, collect.ErrInvalid) {
+		_, err := Collect(t.Context(), test.config)
+		if bad := field.By(err, "requestreport"); bad == nil || bad.Field != test.field || !errors.Is(err, errConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := collect.Collect(t.Context(), collect.Config{Timeout: time.Minute, Cluster: somewhere}); err == nil || !strings.Contains(err.Error(), "list nodes") {
+	if _, err := Collect(t.Context(), Config{Timeout: time.Minute, Cluster: somewhere}); err == nil || !strings.Contains(err.Error(), "list nodes") {
 		t.Errorf("no API server: %v", err)
 	}
 }

@@ -1,6 +1,4 @@
-package collect
-
-import "github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
+package requestreport
 
 // machine converts shares of an agent's channels to cores and bytes. A size of 0 is unknown.
 type machine struct {
@@ -24,25 +22,25 @@ func newMachine(cores, memory float64, utilisation bool) machine {
 }
 
 // tasks are the cores that are busy and the tasks that wait for one.
-func (m machine) tasks(usage float64) requestreport.Measured {
+func (m machine) tasks(usage float64) Measured {
 	if m.unit == 0 {
-		return requestreport.Measured{}
+		return Measured{}
 	}
-	return requestreport.Is(usage / m.unit)
+	return Is(usage / m.unit)
 }
 
 // cores are those that are left by a room, without the part of it in which tasks wait, as
 // reserve.View.Spare has it.
-func (m machine) cores(room float64) requestreport.Measured {
+func (m machine) cores(room float64) Measured {
 	if m.unit == 0 {
-		return requestreport.Measured{}
+		return Measured{}
 	}
-	return requestreport.Is(room/m.unit - (1/m.unit - m.size))
+	return Is(room/m.unit - (1/m.unit - m.size))
 }
 
-func (m machine) bytes(share float64) requestreport.Measured {
+func (m machine) bytes(share float64) Measured {
 	if !(m.memory > 0) {
-		return requestreport.Measured{}
+		return Measured{}
 	}
-	return requestreport.Is(share * m.memory)
+	return Is(share * m.memory)
 }

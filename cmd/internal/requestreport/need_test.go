@@ -1,4 +1,4 @@
-package collect_test
+package requestreport
 
 import (
 	"fmt"
@@ -11,8 +11,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport/collect"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -33,7 +31,7 @@ type taken struct {
 
 // fleet makes up workloads from 20 millicores and 20 MiB a pod to 2.5 cores and 5 GiB, with pods that
 // differ by up to a fifth.
-func fleet(random *rand.Rand, workloads int) (all []known) {
+func drawWorkloads(random *rand.Rand, workloads int) (all []known) {
 	for i := range workloads {
 		k := known{Workload: profile.Workload{Namespace: fmt.Sprint("team-", i%4), Kind: "Deployment", Name: fmt.Sprint("service-", i)}}
 		cores, memory := .02*math.Pow(125, random.Float64()), float64(20<<20)*math.Pow(256, random.Float64())
@@ -91,25 +89,25 @@ func object(u profiler.Update) *v1alpha1.WorkloadProfile {
 
 // hour has forty workloads measured for an hour, by the minute. It returns what the profiler's Store
 // has found and the input of a report that knows no profiles yet.
-func hour(t *testing.T) (all []known, store *profiler.Store, in requestreport.Input) {
+func hour(t *testing.T) (all []known, store *profiler.Store, in Input) {
 	t.Helper()
 	const workloads, nodes = 40, 8
 	random := rand.New(rand.NewPCG(43, 4))
 	begin := time.Date(2026, 11, 29, 9, 0, 0, 0, time.UTC)
-	all = fleet(random, workloads)
+	all = drawWorkloads(random, workloads)
 	store, err := profiler.New(profiler.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	in = requestreport.Input{MadeAt: begin.Add(time.Hour), Requests: true}
+	in = Input{MadeAt: begin.Add(time.Hour), Requests: true}
 	for i := range nodes {
-		in.Nodes = append(in.Nodes, requestreport.Node{Name: fmt.Sprint("node-", i), Allocatable: profile.Amounts{CPU: 64, Memory: 1 << 38}})
+		in.Nodes = append(in.Nodes, clusterNode{Name: fmt.Sprint("node-", i), Allocatable: profile.Amounts{CPU: 64, Memory: 1 << 38}})
 	}
 	nodeOf := func(i, p int) string { return in.Nodes[(i+p)%nodes].Name }
 	for i, k := range all {
 		for p := range k.pods {
 			store.Pod(begin, profiler.Pod{UID: uid(i, p), Node: nodeOf(i, p), Workload: k.Workload, Created: begin, Always: true, Names: []string{"main"}})
-			in.Pods = append(in.Pods, requestreport.Pod{Workload: k.Workload, Node: nodeOf(i, p), Requests: k.requests, Containers: []string{"main"}})
+			in.Pods = append(in.Pods, boundPod{Workload: k.Workload, Node: nodeOf(i, p), Requests: k.requests, Containers: []string{"main"}})
 		}
 	}
 	for minute := range 60 {
@@ -137,10 +135,10 @@ func hour(t *testing.T) (all []known, store *profiler.Store, in requestreport.In
 // profiler publishes, whose amounts are rounded up by an eighth of an octave, and by what its Store
 // advises, as of recordings.
 func TestMeasuredNeed(t *testing.T) {
-	for name, profiles := range map[string]func(*testing.T, *profiler.Store, time.Time, []known) []requestreport.Profile{
-		"published": func(t *testing.T, store *profiler.Store, at time.Time, _ []known) (found []requestreport.Profile) {
+	for name, profiles := range map[string]func(*testing.T, *profiler.Store, time.Time, []known) []knownProfile{
+		"published": func(t *testing.T, store *profiler.Store, at time.Time, _ []known) (found []knownProfile) {
 			for _, u := range store.Changed(at, 1000) {
-				p, err := collect.FromObject(object(u))
+				p, err := fromObject(object(u))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -148,13 +146,13 @@ func TestMeasuredNeed(t *testing.T) {
 			}
 			return found
 		},
-		"advised": func(t *testing.T, store *profiler.Store, at time.Time, all []known) (found []requestreport.Profile) {
+		"advised": func(t *testing.T, store *profiler.Store, at time.Time, all []known) (found []knownProfile) {
 			for _, k := range all {
 				advice, ok := store.Advise(at, k.Workload)
 				if !ok {
 					t.Fatalf("nothing is known of %v", k.Workload)
 				}
-				found = append(found, collect.FromAdvice(k.Workload, advice))
+				found = append(found, fromAdvice(k.Workload, advice))
 			}
 			return found
 		},
@@ -162,7 +160,7 @@ func TestMeasuredNeed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all, store, in := hour(t)
 			in.Profiles = profiles(t, store, in.MadeAt, all)
-			r, err := requestreport.New(in)
+			r, err := New(in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,9 +170,9 @@ func TestMeasuredNeed(t *testing.T) {
 }
 
 // compareNeed holds the report's need, excess and recommendation against what pods took.
-func compareNeed(t *testing.T, all []known, r *requestreport.Report) {
+func compareNeed(t *testing.T, all []known, r *Report) {
 	t.Helper()
-	rows := map[string]requestreport.WorkloadRow{}
+	rows := map[string]workloadRow{}
 	for _, w := range r.Workloads {
 		rows[w.Name] = w
 	}
@@ -183,7 +181,7 @@ func compareNeed(t *testing.T, all []known, r *requestreport.Report) {
 		k := &all[i]
 		w, truth := rows[k.Name], k.need(time.Hour)
 		for what, of := range map[string]struct {
-			measured, recommended requestreport.Measured
+			measured, recommended Measured
 			truth                 float64
 		}{"CPU": {w.Need.CPU, w.Recommended.CPU, truth.CPU}, "memory": {w.Need.Memory, w.Recommended.Memory, truth.Memory}} {
 			off := of.measured.Value/of.truth - 1

@@ -1,4 +1,4 @@
-package collect
+package requestreport
 
 import (
 	"bufio"
@@ -23,7 +23,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
@@ -34,9 +33,9 @@ import (
 // objects are what is kept of the API's objects, stripped as they arrive: the pods of a large cluster
 // take a gigabyte.
 type objects struct {
-	nodes    map[string]*requestreport.Node
-	pods     []requestreport.Pod
-	profiles []requestreport.Profile
+	nodes    map[string]*clusterNode
+	pods     []boundPod
+	profiles []knownProfile
 	profiled map[profile.Workload]bool
 	notes    []string
 	seen     map[types.UID]bool // pods
@@ -51,7 +50,7 @@ type objects struct {
 
 func newObjects(keepMeasured bool) *objects {
 	return &objects{
-		nodes: map[string]*requestreport.Node{}, profiled: map[profile.Workload]bool{}, seen: map[types.UID]bool{}, agents: map[string]string{},
+		nodes: map[string]*clusterNode{}, profiled: map[profile.Workload]bool{}, seen: map[types.UID]bool{}, agents: map[string]string{},
 		keepMeasured: keepMeasured, containers: map[profile.Workload][]string{}, text: map[string]string{},
 	}
 }
@@ -71,7 +70,7 @@ func amountsOf(list corev1.ResourceList) profile.Amounts {
 }
 
 func (o *objects) addNode(n *corev1.Node) {
-	o.nodes[n.Name] = &requestreport.Node{
+	o.nodes[n.Name] = &clusterNode{
 		Name: n.Name, Capacity: amountsOf(n.Status.Capacity), Allocatable: amountsOf(n.Status.Allocatable), Unschedulable: n.Spec.Unschedulable || isNotReady(n),
 	}
 }
@@ -99,7 +98,7 @@ func (o *objects) addPod(p *corev1.Pod) {
 	w := profile.Workload{Namespace: o.intern(measured.Workload.Namespace), Kind: o.intern(measured.Workload.Kind), Name: o.intern(measured.Workload.Name)}
 	node := o.intern(p.Spec.NodeName)
 	requests := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true})
-	o.pods = append(o.pods, requestreport.Pod{
+	o.pods = append(o.pods, boundPod{
 		Workload: w, Node: node, Containers: o.share(w, measured.Names),
 		Requests: amountsOf(requests), Floor: floorOf(p), Overhead: amountsOf(p.Spec.Overhead),
 	})
@@ -151,7 +150,7 @@ func (o *objects) share(w profile.Workload, names []string) []string {
 // addProfile keeps what a profile has found. One that no definition of ours lets through is left
 // out, with a note.
 func (o *objects) addProfile(p *v1alpha1.WorkloadProfile) {
-	found, err := FromObject(p)
+	found, err := fromObject(p)
 	if err != nil {
 		o.notes = append(o.notes, fmt.Sprintf("The profile %s/%s cannot be read: %v.", p.Namespace, p.Name, err))
 		return
@@ -170,7 +169,7 @@ func (o *objects) read(ctx context.Context, config *rest.Config, timeout time.Du
 	config.QPS, config.Timeout = -1, timeout // it asks one question after another
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("collect: %w", err)
+		return fmt.Errorf("requestreport: %w", err)
 	}
 	each := func(what, fields string, list func(context.Context, metav1.ListOptions) (runtime.Object, error), add func(runtime.Object)) error {
 		err := pager.New(list).EachListItem(ctx, metav1.ListOptions{FieldSelector: fields}, func(object runtime.Object) error {
@@ -245,7 +244,7 @@ var (
 )
 
 func invalidObjects(err error) error {
-	return &field.Error{Package: "collect", Field: "Objects", Value: "JSON", Err: fmt.Errorf("%w: must be what `kubectl get nodes,pods,workloadprofiles -A -o json` writes: %w", ErrInvalid, err)}
+	return &field.Error{Package: "requestreport", Field: "Objects", Value: "JSON", Err: fmt.Errorf("%w: must be what `kubectl get nodes,pods,workloadprofiles -A -o json` writes: %w", errConfig, err)}
 }
 
 var errNoList = errors.New("it is no list of objects")

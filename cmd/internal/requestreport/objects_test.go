@@ -1,4 +1,4 @@
-package collect_test
+package requestreport
 
 import (
 	"encoding/json"
@@ -10,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport/collect"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 )
@@ -24,22 +22,22 @@ func TestRequestsOfAPod(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
-		want   requestreport.Pod
+		want   boundPod
 	}{
-		"containers": {func(*corev1.Pod) {}, requestreport.Pod{Requests: profile.Amounts{CPU: .5, Memory: gib}}},
+		"containers": {func(*corev1.Pod) {}, boundPod{Requests: profile.Amounts{CPU: .5, Memory: gibibyte}}},
 		"a sidecar": {func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{{Name: "side", RestartPolicy: &always, Resources: requests("1", "1Gi")}}
-		}, requestreport.Pod{Requests: profile.Amounts{CPU: 1.5, Memory: 2 * gib}}},
+		}, boundPod{Requests: profile.Amounts{CPU: 1.5, Memory: 2 * gibibyte}}},
 		"init containers": {func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{{Resources: requests("2", "")}, {Resources: requests("1", "512Mi")}}
-		}, requestreport.Pod{Requests: profile.Amounts{CPU: 2, Memory: gib}, Floor: profile.Amounts{CPU: 2, Memory: gib / 2}}},
+		}, boundPod{Requests: profile.Amounts{CPU: 2, Memory: gibibyte}, Floor: profile.Amounts{CPU: 2, Memory: gibibyte / 2}}},
 		"overhead": {func(p *corev1.Pod) { p.Spec.Overhead = list("250m", "128Mi") },
-			requestreport.Pod{Requests: profile.Amounts{CPU: .75, Memory: gib + 128<<20}, Overhead: profile.Amounts{CPU: .25, Memory: 128 << 20}}},
+			boundPod{Requests: profile.Amounts{CPU: .75, Memory: gibibyte + 128<<20}, Overhead: profile.Amounts{CPU: .25, Memory: 128 << 20}}},
 		"a resize of the pod": {func(p *corev1.Pod) {
 			p.Spec.Resources = &corev1.ResourceRequirements{Requests: list("1", "1Gi")}
 			p.Status.Resources = &corev1.ResourceRequirements{Requests: list("2", "1Gi")} // not yet
 			p.Status.AllocatedResources = list("2", "1Gi")
-		}, requestreport.Pod{Requests: profile.Amounts{CPU: 2, Memory: gib}}},
+		}, boundPod{Requests: profile.Amounts{CPU: 2, Memory: gibibyte}}},
 	} {
 		p := pod("shop", "web", "run12", "near", "500m", "1Gi")
 		test.change(&p)
@@ -47,11 +45,11 @@ func TestRequestsOfAPod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, err := collect.Collect(t.Context(), collect.Config{Timeout: 1, Objects: strings.NewReader(string(text))})
+		in, err := Collect(t.Context(), Config{Timeout: 1, Objects: strings.NewReader(string(text))})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := requestreport.Pod{Requests: in.Pods[0].Requests, Floor: in.Pods[0].Floor, Overhead: in.Pods[0].Overhead}
+		got := boundPod{Requests: in.Pods[0].Requests, Floor: in.Pods[0].Floor, Overhead: in.Pods[0].Overhead}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -84,7 +82,7 @@ func TestConditions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, err := collect.Collect(t.Context(), collect.Config{Timeout: 1, Objects: strings.NewReader(string(text))})
+		in, err := Collect(t.Context(), Config{Timeout: 1, Objects: strings.NewReader(string(text))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,8 +94,8 @@ func TestConditions(t *testing.T) {
 
 // The file that kubectl writes says the same as the API server.
 func TestObjectsOfAFile(t *testing.T) {
-	r := gather(t, collect.Config{Objects: strings.NewReader(file(t))})
-	live := gather(t, collect.Config{Cluster: server(t, func(times int) any { return why(times) }, nil)})
+	r := gather(t, Config{Objects: strings.NewReader(file(t))})
+	live := gather(t, Config{Cluster: server(t, func(times int) any { return why(times) }, nil)})
 	if diff := cmp.Diff(live.Workloads, r.Workloads, near); diff != "" {
 		t.Error(diff)
 	}
@@ -108,8 +106,8 @@ func TestObjectsOfAFile(t *testing.T) {
 
 // A file of two lists may have a pod in both; it counts once.
 func TestPodsCountOnce(t *testing.T) {
-	once := gather(t, collect.Config{Objects: strings.NewReader(file(t))})
-	twice := gather(t, collect.Config{Objects: strings.NewReader(file(t) + file(t))})
+	once := gather(t, Config{Objects: strings.NewReader(file(t))})
+	twice := gather(t, Config{Objects: strings.NewReader(file(t) + file(t))})
 	if diff := cmp.Diff(once, twice, near); diff != "" {
 		t.Error(diff)
 	}
@@ -143,14 +141,14 @@ func FuzzObjects(f *testing.F) {
 	f.Add(`{"items": [{"kind": "Pod"}, {"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "-1"}}}]}`)
 	f.Add(`{"items": [{"kind": "Node", "metadata": {}}, {"kind": "Pod", "spec": {"nodeName": "n"}}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		in, err := collect.Collect(t.Context(), collect.Config{Timeout: 1, Objects: strings.NewReader(text)})
+		in, err := Collect(t.Context(), Config{Timeout: 1, Objects: strings.NewReader(text)})
 		if err != nil {
-			if field.By(err, "collect") == nil {
+			if field.By(err, "requestreport") == nil {
 				t.Fatal(err)
 			}
 			return
 		}
-		if _, err := requestreport.New(in); err != nil && field.By(err, "requestreport", "profile") == nil {
+		if _, err := New(in); err != nil && field.By(err, "requestreport", "profile") == nil {
 			t.Fatal(err)
 		}
 	})

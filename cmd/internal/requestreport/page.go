@@ -46,11 +46,11 @@ func (r *Report) totalChart() (c report.Chart) {
 	t := &r.Total
 	for _, row := range []struct {
 		name string
-		of   func(Amounts) Measured
-	}{{"CPU", Amounts.cpu}, {"memory", Amounts.memory}} {
+		of   func(resourceAmounts) Measured
+	}{{"CPU", resourceAmounts.cpu}, {"memory", resourceAmounts.memory}} {
 		for _, series := range []struct {
 			name      string
-			of, whole Amounts
+			of, whole resourceAmounts
 		}{
 			{"requested", t.Requested, t.Allocatable}, {"requested by recommendation", t.Recommended, t.Allocatable},
 			{"used, mean", t.Used.Mean, t.Measured}, {"used, p95", t.Used.P95, t.Measured}, {"used, p99", t.Used.P99, t.Measured},
@@ -68,8 +68,8 @@ func (r *Report) totalChart() (c report.Chart) {
 	return c
 }
 
-func (a Amounts) cpu() Measured    { return a.CPU }
-func (a Amounts) memory() Measured { return a.Memory }
+func (a resourceAmounts) cpu() Measured    { return a.CPU }
+func (a resourceAmounts) memory() Measured { return a.Memory }
 
 // nodeChart has a dot for each node and resource, of whole per cents, so that a page of thousands of
 // nodes can be mailed.
@@ -77,8 +77,8 @@ func (r *Report) nodeChart() (c report.Chart) {
 	largest := 100.
 	for _, row := range []struct {
 		name string
-		of   func(Amounts) Measured
-	}{{"CPU", Amounts.cpu}, {"memory", Amounts.memory}} {
+		of   func(resourceAmounts) Measured
+	}{{"CPU", resourceAmounts.cpu}, {"memory", resourceAmounts.memory}} {
 		seen := map[report.Point]bool{}
 		s := report.Series{Name: "nodes", Style: report.Dots}
 		for i := range r.Nodes {
@@ -109,8 +109,8 @@ func (r *Report) workloadChart() (c report.Chart) {
 	for _, resource := range []struct {
 		title, label string
 		unit         float64
-		of           func(Amounts) Measured
-	}{{"CPU", "cores", 1, Amounts.cpu}, {"memory", "GiB", 1 << 30, Amounts.memory}} {
+		of           func(resourceAmounts) Measured
+	}{{"CPU", "cores", 1, resourceAmounts.cpu}, {"memory", "GiB", 1 << 30, resourceAmounts.memory}} {
 		var d report.DotPlot
 		for i := range r.Workloads[:min(len(r.Workloads), most)] {
 			w := &r.Workloads[i]

@@ -1,4 +1,4 @@
-package collect
+package requestreport
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
@@ -27,7 +26,7 @@ type recorded struct {
 	config  agent.Config
 	cores   float64
 	memory  float64
-	use     requestreport.Use
+	use     nodeUse
 	log     *agent.UsageLog
 	batches []batch
 	notes   []string
@@ -35,24 +34,24 @@ type recorded struct {
 }
 
 // replay reads recordings: their nodes' use, and the need of workloads that have no profile.
-func (o *objects) replay(paths []string, nodes map[string]*requestreport.Node) (notes []string, err error) {
+func (o *objects) replay(paths []string, nodes map[string]*clusterNode) (notes []string, err error) {
 	var batches []batch
 	var ends time.Time
 	for _, path := range paths {
 		r, err := readRecording(path)
 		if err != nil {
-			return notes, &field.Error{Package: "collect", Field: "Recordings", Value: path, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+			return notes, &field.Error{Package: "requestreport", Field: "Recordings", Value: path, Err: fmt.Errorf("%w: %w", errConfig, err)}
 		}
 		n := nodes[r.config.Node]
 		if n == nil {
 			if len(nodes) > 0 && len(o.pods) > 0 {
 				notes = append(notes, fmt.Sprintf("The node %s of recording %s is not among the nodes that were read.", r.config.Node, path))
 			}
-			n = &requestreport.Node{Name: r.config.Node}
+			n = &clusterNode{Name: r.config.Node}
 			nodes[n.Name] = n
 		}
 		if n.Use != nil {
-			return notes, &field.Error{Package: "collect", Field: "Recordings", Value: path, Err: fmt.Errorf("%w: another recording is of node %s too", ErrInvalid, n.Name)}
+			return notes, &field.Error{Package: "requestreport", Field: "Recordings", Value: path, Err: fmt.Errorf("%w: another recording is of node %s too", errConfig, n.Name)}
 		}
 		n.Use = &r.use
 		if n.Capacity == (profile.Amounts{}) {
@@ -87,10 +86,10 @@ func (o *objects) learn(batches []batch, ends time.Time) error {
 		}
 		if advice, ok := store.Advise(ends, of); ok && advice.Demand.CPU.Confidence+advice.Demand.Memory.Confidence > 0 {
 			o.profiled[of] = true
-			o.profiles = append(o.profiles, FromAdvice(of, advice))
+			o.profiles = append(o.profiles, fromAdvice(of, advice))
 		}
 	}
-	slices.SortFunc(o.profiles, func(a, b requestreport.Profile) int { return cmp.Compare(a.Workload.String(), b.Workload.String()) })
+	slices.SortFunc(o.profiles, func(a, b knownProfile) int { return cmp.Compare(a.Workload.String(), b.Workload.String()) })
 	return nil
 }
 
@@ -141,7 +140,7 @@ func (r *recorded) take(record *recording.Record) error {
 	case recording.KindSample:
 		r.use.Add(r.sample(record.At, record.Values))
 	case recording.KindReport:
-		r.use.Add(requestreport.Sample{At: record.At, Room: roomOf(record.Report, r.cores)})
+		r.use.Add(useSample{At: record.At, Room: roomOf(record.Report, r.cores)})
 	case recording.KindUsage:
 		r.log.Take(record.At, record.Readings)
 		for b, ok := r.log.Batch(record.At); ok; b, ok = r.log.Batch(record.At) {
@@ -186,8 +185,8 @@ func (r *recorded) resize(sizes []float64) {
 }
 
 // sample is a sample of the channels in cores and bytes.
-func (r *recorded) sample(at time.Time, values []float64) requestreport.Sample {
-	s := requestreport.Sample{At: at, NoPressure: r.config.NoPressure}
+func (r *recorded) sample(at time.Time, values []float64) useSample {
+	s := useSample{At: at, NoPressure: r.config.NoPressure}
 	m := newMachine(r.cores, r.memory, r.config.NoPressure)
 	for i, value := range values[:min(len(values), len(r.config.Channels))] {
 		switch r.config.Channels[i].Name {
@@ -201,12 +200,12 @@ func (r *recorded) sample(at time.Time, values []float64) requestreport.Sample {
 }
 
 // roomOf is the room of a report on a machine of so many cores.
-func roomOf(report *agent.Report, cores float64) (room requestreport.Room) {
+func roomOf(report *agent.Report, cores float64) (room nodeRoom) {
 	if report.Limiting == agent.LimitingPronto {
 		return room
 	}
 	if !report.Flags.CostUnknown && !report.Flags.WarmingUp {
-		room.Pods = requestreport.Is(report.Avail)
+		room.Pods = Is(report.Avail)
 	}
 	for i := range report.Channels {
 		switch c := &report.Channels[i]; {
@@ -214,7 +213,7 @@ func roomOf(report *agent.Report, cores float64) (room requestreport.Room) {
 		case c.Name == agent.CPU:
 			room.CPU = machine{size: cores, unit: c.Unit}.cores(c.Room)
 		case c.Name == agent.Memory:
-			room.Memory = requestreport.Is(c.Room / c.Unit)
+			room.Memory = Is(c.Room / c.Unit)
 		}
 	}
 	return room

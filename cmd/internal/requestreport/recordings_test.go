@@ -1,4 +1,4 @@
-package collect_test
+package requestreport
 
 import (
 	"os"
@@ -12,8 +12,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport/collect"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -33,7 +31,7 @@ func record(t *testing.T, node, pod string, length time.Duration) (dir string) {
 // recordInto is record of an agent that starts at a time, in a directory that may have recordings.
 func recordInto(t *testing.T, dir, node, pod string, start time.Time, length time.Duration) {
 	t.Helper()
-	c := agent.Config{Node: node, Incarnation: uint64(start.UnixNano()), Schema: "test", Cores: 4, Channels: []agent.Channel{{Name: agent.CPU, Size: 4}, {Name: agent.Memory, Size: 16 * gib}}}
+	c := agent.Config{Node: node, Incarnation: uint64(start.UnixNano()), Schema: "test", Cores: 4, Channels: []agent.Channel{{Name: agent.CPU, Size: 4}, {Name: agent.Memory, Size: 16 * gibibyte}}}
 	pipeline, err := agent.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +57,7 @@ func recordInto(t *testing.T, dir, node, pod string, start time.Time, length tim
 			recorder.Report(report)
 		}
 		if since%(10*time.Second) == 0 {
-			readings := []agent.PodReading{{Pod: key, Age: since, Cores: 4, CPU: since / 2, Pressure: true, Memory: gib, MemoryPeak: gib}}
+			readings := []agent.PodReading{{Pod: key, Age: since, Cores: 4, CPU: since / 2, Pressure: true, Memory: gibibyte, MemoryPeak: gibibyte}}
 			recorder.Usage(at, readings)
 			pipeline.Usage(at, readings)
 		}
@@ -75,14 +73,14 @@ func recordInto(t *testing.T, dir, node, pod string, start time.Time, length tim
 // Recordings show what nodes used, and of pods in the objects what their workloads need.
 func TestRecordings(t *testing.T) {
 	dir := record(t, "far", "free-5d4f8c7b9-run34", 20*time.Minute)
-	r := gather(t, collect.Config{Objects: strings.NewReader(file(t)), Recordings: []string{dir}})
+	r := gather(t, Config{Objects: strings.NewReader(file(t)), Recordings: []string{dir}})
 	far := r.Nodes[0]
-	used := amounts(2, 8*gib)
-	if diff := cmp.Diff(requestreport.Usage{Mean: used, P95: used, P99: used}, far.Used, near); diff != "" || far.Name != "far" {
+	used := coresAndBytes(2, 8*gibibyte)
+	if diff := cmp.Diff(usageSummary{Mean: used, P95: used, P99: used}, far.Used, near); diff != "" || far.Name != "far" {
 		t.Errorf("%s: %s", far.Name, diff)
 	}
 	// Half of each channel is left: of the CPU's, tasks that wait are one half.
-	if room := far.Room; !room.CPU.Known || !room.Memory.Known || room.CPU.Value > 2 || room.CPU.Value < 0 || room.Memory.Value > 8*gib || room.Memory.Value < 4*gib {
+	if room := far.Room; !room.CPU.Known || !room.Memory.Known || room.CPU.Value > 2 || room.CPU.Value < 0 || room.Memory.Value > 8*gibibyte || room.Memory.Value < 4*gibibyte {
 		t.Errorf("room %+v", room)
 	}
 	if r.Nodes[1].Used.Mean.CPU.Known {
@@ -92,7 +90,7 @@ func TestRecordings(t *testing.T) {
 	for _, w := range r.Workloads {
 		if w.Name == "free" {
 			found = true
-			if diff := cmp.Diff(amounts(.5, gib), w.Need, near); diff != "" {
+			if diff := cmp.Diff(coresAndBytes(.5, gibibyte), w.Need, near); diff != "" {
 				t.Errorf("the need of free: %s", diff)
 			}
 		}
@@ -107,8 +105,8 @@ func TestRecordings(t *testing.T) {
 
 // Recordings alone show use, of machines as large as they say, and no requests.
 func TestRecordingsAlone(t *testing.T) {
-	r := gather(t, collect.Config{Recordings: []string{record(t, "a", "pod-1", 10*time.Second), record(t, "b", "pod-2", 10*time.Second)}})
-	if r.Total.Nodes != 2 || r.Total.Requested.CPU.Known || r.Nodes[0].Capacity != amounts(4, 16*gib) || r.Total.Used.Mean != amounts(4, 16*gib) {
+	r := gather(t, Config{Recordings: []string{record(t, "a", "pod-1", 10*time.Second), record(t, "b", "pod-2", 10*time.Second)}})
+	if r.Total.Nodes != 2 || r.Total.Requested.CPU.Known || r.Nodes[0].Capacity != coresAndBytes(4, 16*gibibyte) || r.Total.Used.Mean != coresAndBytes(4, 16*gibibyte) {
 		t.Errorf("%+v, %+v", r.Total, r.Nodes[0])
 	}
 }
@@ -117,7 +115,7 @@ func TestRecordingsAlone(t *testing.T) {
 // node that the objects do not have is named.
 func TestRecordingOfAnotherNode(t *testing.T) {
 	dir := record(t, "elsewhere", "pod-1", 300*time.Millisecond)
-	r := gather(t, collect.Config{Objects: strings.NewReader(file(t)), Recordings: []string{dir}})
+	r := gather(t, Config{Objects: strings.NewReader(file(t)), Recordings: []string{dir}})
 	if n := r.Nodes[0]; n.Name != "elsewhere" || n.Room.Pods.Known || !n.Room.Memory.Known || !n.Used.Mean.CPU.Known {
 		t.Errorf("%+v", n)
 	}
@@ -130,17 +128,17 @@ func TestRecordingOfAnotherNode(t *testing.T) {
 func TestRecordingsOfRestarts(t *testing.T) {
 	dir, pod := record(t, "far", "free-5d4f8c7b9-run34", 5*time.Minute), "free-5d4f8c7b9-run34"
 	recordInto(t, dir, "far", pod, noon.Add(10*time.Minute), 5*time.Minute)
-	r := gather(t, collect.Config{Objects: strings.NewReader(file(t)), Recordings: []string{dir}})
-	if n := r.Nodes[0]; n.Spans < 60 || n.Spans > 62 || n.Used.Mean.CPU != requestreport.Is(2) {
+	r := gather(t, Config{Objects: strings.NewReader(file(t)), Recordings: []string{dir}})
+	if n := r.Nodes[0]; n.Spans < 60 || n.Spans > 62 || n.Used.Mean.CPU != Is(2) {
 		t.Errorf("%+v", n)
 	}
 	for _, w := range r.Workloads {
-		if diff := cmp.Diff(amounts(.5, gib), w.Need, near); w.Name == "free" && diff != "" {
+		if diff := cmp.Diff(coresAndBytes(.5, gibibyte), w.Need, near); w.Name == "free" && diff != "" {
 			t.Errorf("the need of free: %s", diff)
 		}
 	}
 	recordInto(t, dir, "other", pod, noon.Add(20*time.Minute), time.Second)
-	if _, err := collect.Collect(t.Context(), collect.Config{Timeout: 1, Recordings: []string{dir}}); err == nil || !strings.Contains(err.Error(), "it is of two nodes") {
+	if _, err := Collect(t.Context(), Config{Timeout: 1, Recordings: []string{dir}}); err == nil || !strings.Contains(err.Error(), "it is of two nodes") {
 		t.Error(err)
 	}
 }
@@ -150,7 +148,7 @@ func TestBadRecordings(t *testing.T) {
 	dir := record(t, "a", "pod-1", 30*time.Second)
 	refused := func(what string, paths ...string) {
 		t.Helper()
-		_, err := collect.Collect(t.Context(), collect.Config{Timeout: 1, Recordings: paths})
+		_, err := Collect(t.Context(), Config{Timeout: 1, Recordings: paths})
 		if err == nil || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), paths[len(paths)-1]) {
 			t.Errorf("%v: %v", paths, err)
 		}
@@ -169,8 +167,8 @@ func TestBadRecordings(t *testing.T) {
 	if err := os.WriteFile(path, text[:len(text)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := gather(t, collect.Config{Recordings: []string{dir}})
-	if r.Nodes[0].Used.Mean.CPU != requestreport.Is(2) || !strings.Contains(strings.Join(r.Notes, "\n"), "left out") {
+	r := gather(t, Config{Recordings: []string{dir}})
+	if r.Nodes[0].Used.Mean.CPU != Is(2) || !strings.Contains(strings.Join(r.Notes, "\n"), "left out") {
 		t.Errorf("%+v, %q", r.Nodes[0], r.Notes)
 	}
 }
