@@ -24,8 +24,7 @@ type podRecord struct {
 	batchTask
 	Name string
 	Node string
-	// Created is when it was submitted: of pods that arrive at once, the moment from which
-	// the first of them could be scheduled, when all were there. Bound when its binding was seen,
+	// Created is the moment from which the first pod could be scheduled, when all were there. Bound when its binding was seen,
 	// Running and Done what its node says.
 	Created time.Time
 	Bound   time.Time

@@ -25,7 +25,7 @@ func closed(c <-chan struct{}) bool {
 // A run follows its own pods through their phases and ends with the last one.
 func TestRunFollowsItsPods(t *testing.T) {
 	client := fake.NewClientset()
-	run := newBatchRun("mine", "mine", []batchTask{{Work: time.Second, Memory: 1 << 20}, {Work: 2 * time.Second, RequestCPU: 1.5}})
+	run := newBatchRun("mine", "mine", []batchTask{{Work: time.Second, Memory: 1 << 20}, {Work: 2 * time.Second}})
 	if err := run.Submit(t.Context(), client, simnode.Clock{}); err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +40,6 @@ func TestRunFollowsItsPods(t *testing.T) {
 
 	if got := first.Spec.Containers[0].Resources.Requests; len(got) != 0 {
 		t.Errorf("first pod: got requests %v", got)
-	}
-	if got := pods.Items[1].Spec.Containers[0].Resources.Requests.Cpu().String(); got != "1500m" {
-		t.Errorf("second pod: got requests %s", got)
 	}
 
 	steps := []struct {

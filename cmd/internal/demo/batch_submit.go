@@ -3,14 +3,12 @@ package demo
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -22,8 +20,7 @@ import (
 // profile.WorkloadAnnotation does.
 const workloadAnnotation = "spazio-scheduler.github.io/workload"
 
-// pod declares to the scheduler what it requests, if anything; what it will do is
-// known to its node alone.
+// pod requests nothing; what it will do is known to its node alone.
 func (r *batchRun) pod(name string, t batchTask) *corev1.Pod {
 	no := false
 	pod := &corev1.Pod{
@@ -41,9 +38,7 @@ func (r *batchRun) pod(name string, t batchTask) *corev1.Pod {
 			SchedulerName:                r.scheduler,
 			RestartPolicy:                corev1.RestartPolicyNever,
 			AutomountServiceAccountToken: &no,
-			Containers: []corev1.Container{{
-				Name: "burn", Image: "spazio.invalid/burn", Resources: t.resources(),
-			}},
+			Containers:                   []corev1.Container{{Name: "burn", Image: "spazio.invalid/burn"}},
 		},
 	}
 	if t.Cores > 0 {
@@ -55,28 +50,16 @@ func (r *batchRun) pod(name string, t batchTask) *corev1.Pod {
 	return pod
 }
 
-// resources are what a pod requests.
-func (t batchTask) resources() corev1.ResourceRequirements {
-	if t.RequestCPU == 0 {
-		return corev1.ResourceRequirements{}
-	}
-	milli := int64(math.Ceil(1000 * t.RequestCPU))
-	return corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milli, resource.DecimalSI)},
-	}
-}
-
 // submitters is how many requests are made at a time: enough to keep the API server busy
 // while one waits.
 const submitters = 8
 
-// gate keeps pods that arrive at once from being scheduled before the last is there.
+// gate keeps pods from being scheduled before the last is there.
 const gate = "spazio-scheduler.github.io/batch"
 
-// Submit creates the pods when they are due and returns when all are created, or with an
-// error when one could not be or ctx ended. Pods that are all due at once are created first
-// and released then, so that how fast the API server takes them is not part of the run. If pods have
-// owners, it creates those anew that are killed, after the time that the controller of Jobs waits, and
+// Submit creates the pods and then releases them, so that how fast the API server takes them is not part
+// of the run. It returns when all are released, or with an error when one could not be or ctx ended. If
+// pods have owners, it creates those anew that are killed, after the time that the controller of Jobs waits, and
 // returns when all are done. It is called once.
 func (r *batchRun) Submit(ctx context.Context, client kubernetes.Interface, clock simnode.Clock) error {
 	plan := r.Records()
@@ -115,29 +98,17 @@ func (r *batchRun) replace(ctx context.Context, client kubernetes.Interface, clo
 }
 
 func (r *batchRun) submit(ctx context.Context, client kubernetes.Interface, clock simnode.Clock, plan []podRecord) error {
-	atOnce := !slices.ContainsFunc(plan, func(p podRecord) bool { return p.Arrival > 0 })
 	pods := client.CoreV1().Pods(namespace)
-	start := clock.Now()
 	err := each(ctx, plan, func(ctx context.Context, i int) error {
 		pod := r.pod(plan[i].Name, plan[i].batchTask)
-		if atOnce {
-			pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: gate}}
-		} else {
-			due := start.Add(plan[i].Arrival)
-			if !sleepUntil(ctx, clock, due) {
-				return context.Cause(ctx)
-			}
-			now := clock.Now()
-			r.created(i, now)
-			r.delayed(now.Sub(due))
-		}
+		pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: gate}}
 		_, err := pods.Create(ctx, pod, metav1.CreateOptions{})
 		return err
 	})
-	if err != nil || !atOnce {
+	if err != nil {
 		return err
 	}
-	start = clock.Now()
+	start := clock.Now()
 	for i := range plan {
 		r.created(i, start)
 	}

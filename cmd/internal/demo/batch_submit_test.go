@@ -57,22 +57,3 @@ func TestPodsAtOnceExistBeforeTheFirstIsScheduled(t *testing.T) {
 		t.Errorf("got the last released %v after the first", late)
 	}
 }
-
-// Pods that arrive one after the other are scheduled as they arrive.
-func TestPodsThatArriveAreNotHeld(t *testing.T) {
-	client := fake.NewClientset()
-	run := newBatchRun("mine", "mine", []batchTask{{}, {Arrival: time.Millisecond}, {Arrival: 2 * time.Millisecond}})
-	if err := run.Submit(t.Context(), client, simnode.Clock{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range client.Actions() {
-		c, ok := a.(k8stesting.CreateAction)
-		if !ok || len(c.GetObject().(*corev1.Pod).Spec.SchedulingGates) > 0 {
-			t.Errorf("got %s of a held pod", a.GetVerb())
-		}
-	}
-	records := run.Records()
-	if d := records[2].Created.Sub(records[0].Created); d < 0 || run.Late() < 0 {
-		t.Errorf("got the third pod %v after the first", d)
-	}
-}

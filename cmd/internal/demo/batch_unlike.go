@@ -28,7 +28,7 @@ type podOwner struct {
 // spread is by how much at most a pod differs from its owner's average, as a share of it.
 const spread = .2
 
-// unlikeTasks returns the pods of several owners, in an order drawn by chance. All arrive at once. What
+// unlikeTasks returns the pods of several owners, in an order drawn by chance. What
 // one pod takes of the CPU and of memory lies within a fifth of its owner's average. A killed pod is
 // created anew (see [Run.Submit]). The seed and the owners alone decide. The error is a *field.Error.
 func unlikeTasks(seed uint64, owners []podOwner) ([]batchTask, error) {

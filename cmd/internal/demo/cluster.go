@@ -73,7 +73,7 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 	}
 	add("aggregator and agents", c.startAgents)
 	add("first signals", func(ctx context.Context, _ *demo) error {
-		return c.waitNodes(ctx, "signal", func(n nodeView) bool { return n.Known })
+		return c.waitNodes(ctx, "signal", isFresh)
 	})
 	return c, bring(ctx, d.screen.Printf, steps...)
 }
@@ -133,13 +133,13 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
 const signalTimeout = 30 * time.Second
 
 // waitNodes waits until so returns true for every node.
-func (c *cluster) waitNodes(ctx context.Context, what string, so func(nodeView) bool) error {
+func (c *cluster) waitNodes(ctx context.Context, what string, so func(plugin.NodeState) bool) error {
 	deadline := time.Now().Add(signalTimeout)
 	for {
 		missing := ""
 		for _, n := range c.nodes() {
 			if !so(n) {
-				missing = n.Name
+				missing = n.Node
 			}
 		}
 		switch {
@@ -161,7 +161,7 @@ func (c *cluster) waitQuiet(ctx context.Context) error {
 	quiet := c.clock.Now()
 	for c.clock.Now().Sub(quiet) < rest {
 		for _, n := range c.nodes() {
-			if n.Running > 0 || n.InFlight > 0 {
+			if n.Running > 0 || inFlight(n) > 0 {
 				quiet = c.clock.Now()
 			}
 		}
@@ -182,23 +182,15 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // nodes returns what the scheduler knows of each node, in the order of c.members.
-func (c *cluster) nodes() []nodeView {
+func (c *cluster) nodes() []plugin.NodeState {
 	states := make(map[string]plugin.NodeState, len(c.members))
 	for _, s := range c.hub.Snapshot() {
 		states[s.Node] = s
 	}
-	views := make([]nodeView, len(c.members))
+	nodes := make([]plugin.NodeState, len(c.members))
 	for i, m := range c.members {
-		s := states[m.name]
-		views[i] = nodeView{
-			Name:     m.name,
-			Known:    s.Signal == "fresh",
-			Avail:    s.Avail,
-			InFlight: int(s.InFlight + .5),
-			Running:  s.Running,
-			K:        s.K,
-			Limiting: s.Limiting,
-		}
+		nodes[i] = states[m.name]
+		nodes[i].Node = m.name
 	}
-	return views
+	return nodes
 }

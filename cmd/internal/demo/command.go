@@ -36,12 +36,10 @@ Kubernetes' controllers and those of test beds are there, and all kinds of Spazi
 
 // flags are the command line in its own units.
 type flags struct {
-	config     demoConfig
-	unlike     bool
-	keep       bool
-	web        string
-	output     string
-	kubeconfig string
+	config  demoConfig
+	options demoOptions
+	unlike  bool
+	output  string
 }
 
 // Main runs the program spazio-demo, and the children of a comparison.
@@ -79,11 +77,11 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.Float64Var(&f.config.TimeScale, "time-scale", c.TimeScale, "virtual seconds in a second, for nodes and pods; the control plane's own delays grow with it")
 	set.BoolVar(&f.unlike, "unlike", true, "after the batch, run pods of four unlike owners: under Spazio, again once their profiles are learnt, and under the default scheduler; not without spazio in --profiles")
 	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "what to run the batch under, in order: spazio and default-scheduler")
-	set.BoolVar(&f.keep, "keep", false, "after the table keep the cluster until Ctrl-C")
-	set.StringVar(&f.web, "web", "", "show the run on a page: --web at any free port of loopback, --web=HOST:PORT at that one; also after the table until Ctrl-C if there is a terminal")
+	set.BoolVar(&f.options.Keep, "keep", false, "after the table keep the cluster until Ctrl-C")
+	set.StringVar(&f.options.Web, "web", "", "show the run on a page: --web at any free port of loopback, --web=HOST:PORT at that one; also after the table until Ctrl-C if there is a terminal")
 	set.Lookup("web").NoOptDefVal = "127.0.0.1:0"
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "where to write the cluster's kubeconfig while it runs (default: in a temporary directory)")
+	set.StringVar(&f.options.Kubeconfig, "kubeconfig", "", "where to write the cluster's kubeconfig while it runs (default: in a temporary directory)")
 }
 
 func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -91,13 +89,8 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return command.Usage(err)
 	}
-	return shared.Refused(runDemo(ctx, c, demoOptions{
-		Web:        f.web,
-		Kubeconfig: f.kubeconfig,
-		Keep:       f.keep,
-		Progress:   stderr,
-		OnResult:   func(r demoResult) error { return f.write(stdout, r) },
-	}))
+	f.options.Progress, f.options.OnResult = stderr, func(r demoResult) error { return f.write(stdout, r) }
+	return shared.Refused(runDemo(ctx, c, f.options))
 }
 
 // resolve turns flags into a configuration. A zero on the command line is an
@@ -144,7 +137,12 @@ func (f *flags) write(out io.Writer, r demoResult) error {
 		_, err := io.WriteString(out, r.table())
 		return err
 	}
+	return encode(out, r)
+}
+
+// encode writes a result as JSON.
+func encode(out io.Writer, result any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
+	return encoder.Encode(result)
 }

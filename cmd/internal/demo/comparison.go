@@ -2,10 +2,6 @@ package demo
 
 import (
 	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // profileColumn holds the figures of a batch under one profile. It is a plain value.
@@ -27,16 +23,17 @@ func find(columns []profileColumn, profile string) (profileColumn, bool) {
 // comparison shows the columns beside each other below a title. If pods were done under both profiles,
 // a last column has the figures of one over those of the other.
 func comparison(title string, columns []profileColumn, one, other string) string {
-	t := text.Table{Header: []string{title}, Right: slices.Concat([]bool{false}, slices.Repeat([]bool{true}, len(columns)+1))}
+	header := []string{title}
 	for _, c := range columns {
-		t.Header = append(t.Header, c.Profile)
+		header = append(header, c.Profile)
 	}
 	a, found := find(columns, one)
 	b, both := find(columns, other)
 	both = both && found
 	if both {
-		t.Header = append(t.Header, "ratio")
+		header = append(header, "ratio")
 	}
+	t := numbers(header...)
 	for _, line := range counts {
 		row := []string{line.label}
 		for _, c := range columns {
@@ -58,9 +55,7 @@ func comparison(title string, columns []profileColumn, one, other string) string
 		}
 		t.Add(row...)
 	}
-	var shown strings.Builder
-	_ = t.WriteText(&shown, 0) // a Builder takes everything
-	return shown.String()
+	return rendered(t)
 }
 
 // ratio returns a over b, or "-" where b is 0.

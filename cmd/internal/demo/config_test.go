@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ func TestConfigString(t *testing.T) {
 		want   string
 	}{
 		{demoConfig{}, "300 pods of 5 CPU-seconds (equal), at once, on 6 simulated nodes × 4 cores; seed 0"},
-		{demoConfig{batchConfig: batchConfig{Rate: 8, Seed: 3}, TimeScale: 2}, "300 pods of 5 CPU-seconds (equal), 8 a second, on 6 simulated nodes × 4 cores; seed 3"},
+		{demoConfig{Pods: 2, Seed: 3, TimeScale: 2}, "2 pods of 5 CPU-seconds (equal), at once, on 6 simulated nodes × 4 cores; seed 3"},
 	}
 	for _, test := range tests {
 		if got := test.config.String(); got != test.want {
@@ -29,7 +30,11 @@ func TestConfigValidate(t *testing.T) {
 		{"", demoConfig{}},
 		{"", demoConfig{Profiles: []string{defaultProfile}, TimeScale: 10}},
 		{"", demoConfig{Profiles: []string{defaultProfile, spazioProfile}}},
-		{"Pods", demoConfig{batchConfig: batchConfig{Pods: -1}}},
+		{"", demoConfig{Pods: 1, CPUSeconds: .1, Seed: 3}},
+		{"Pods", demoConfig{Pods: -1}},
+		{"Pods", demoConfig{Pods: 100_001}},
+		{"CPUSeconds", demoConfig{CPUSeconds: -1}},
+		{"CPUSeconds", demoConfig{CPUSeconds: math.NaN()}},
 		{"Nodes", demoConfig{Nodes: -1}},
 		{"Cores", demoConfig{Cores: -1}},
 		{"TimeScale", demoConfig{TimeScale: -1}},
@@ -41,7 +46,7 @@ func TestConfigValidate(t *testing.T) {
 		switch err := test.config.validate(); {
 		case test.field == "" && err != nil:
 			t.Errorf("%+v: %v", test.config, err)
-		case test.field != "" && (err == nil || !strings.Contains(err.Error(), test.field)):
+		case test.field != "" && (!errors.Is(err, errInvalid) || !strings.Contains(err.Error(), test.field)):
 			t.Errorf("%+v: got error %v, want one of %s", test.config, err, test.field)
 		}
 	}

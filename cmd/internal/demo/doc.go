@@ -12,8 +12,8 @@
 //
 // A demoResult encodes as
 //
-//	config      what was run: pods, cpuSeconds, workDistribution, memoryBytes,
-//	            rate, seed, nodes, cores, timeScale, noUnlike, profiles
+//	config      what was run: pods, cpuSeconds, seed, nodes, cores, timeScale,
+//	            noUnlike, profiles
 //	simulated   the table's columns, one a profile in the order of the runs
 //	paces       one a profile, how well the machine kept up: profile, lateSeconds,
 //	            lagSeconds, leastSojourn

@@ -7,13 +7,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Errors of a demo.
-var (
-	// errInvalid is what a field.Error wraps.
-	errInvalid = errors.New("invalid configuration")
-	// errInterrupted is returned by a demo that was cut short.
-	errInterrupted = errors.New("interrupted")
-)
+// errInvalid is what a field.Error wraps.
+var errInvalid = errors.New("invalid configuration")
 
 func refuse(name string, value any, want string) error {
 	return &field.Error{Package: "demo", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", errInvalid, want)}

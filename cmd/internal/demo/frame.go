@@ -1,30 +1,22 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
-)
 
-// nodeView is one node as the scheduler sees it.
-type nodeView struct {
-	Name string
-	// Known is false until the node's first signal.
-	Known             bool
-	Avail             float64
-	InFlight, Running int
-	K                 float64
-	Limiting          string
-}
+	"github.com/spazio-scheduler/spazio/plugin"
+)
 
 // frame is the state of a run at one moment.
 type frame struct {
 	Profile string
 	// Elapsed is virtual time since the batch began.
 	Elapsed time.Duration
-	// podCounts are those of the batch; a Total of 0 is a run without one.
+	// The counts are those of the batch; a Total of 0 is a run without one.
 	podCounts
-	Nodes []nodeView
+	Nodes []plugin.NodeState
 }
 
 // progress renders the frame in one line.
@@ -45,11 +37,9 @@ func (f frame) progress() string {
 func (f frame) lines(height int) []string {
 	t := numbers("node", "avail", "in flight", "running", "signal k", "limiting")
 	for _, n := range f.Nodes {
-		t.Add(n.cells()...)
+		t.Add(cells(n)...)
 	}
-	var b strings.Builder
-	_ = t.WriteText(&b, 0) // a Builder takes everything
-	lines := append([]string{f.progress()}, strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")...)
+	lines := append([]string{f.progress()}, strings.Split(strings.TrimSuffix(rendered(t), "\n"), "\n")...)
 	if height > 0 && len(lines) > height {
 		hidden := len(lines) - height + 1
 		lines = append(lines[:max(height-1, 0)], fmt.Sprintf("… and %d more nodes", hidden))
@@ -57,13 +47,15 @@ func (f frame) lines(height int) []string {
 	return lines
 }
 
-func (n nodeView) cells() []string {
-	if !n.Known {
-		return []string{n.Name, "-", fmt.Sprint(n.InFlight), "-", "-", "-"}
+// isFresh reports whether a node's signal is known.
+func isFresh(n plugin.NodeState) bool { return n.Signal == "fresh" }
+
+// inFlight is how many pods are in flight to a node.
+func inFlight(n plugin.NodeState) int { return int(n.InFlight + .5) }
+
+func cells(n plugin.NodeState) []string {
+	if !isFresh(n) {
+		return []string{n.Node, none, fmt.Sprint(inFlight(n)), none, none, none}
 	}
-	limiting := n.Limiting
-	if limiting == "" {
-		limiting = "-"
-	}
-	return []string{n.Name, number(n.Avail), fmt.Sprint(n.InFlight), fmt.Sprint(n.Running), number(n.K), limiting}
+	return []string{n.Node, number(n.Avail), fmt.Sprint(inFlight(n)), fmt.Sprint(n.Running), number(n.K), cmp.Or(n.Limiting, none)}
 }

@@ -5,15 +5,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 var shown = frame{
 	Profile: spazioProfile, Elapsed: 1500 * time.Millisecond,
 	podCounts: podCounts{Total: 10, Submitted: 8, Bound: 1, Running: 3, Done: 2},
-	Nodes: []nodeView{
-		{Name: "node-1", Known: true, Avail: 2.25, InFlight: 1, Running: 3, K: 4.5, Limiting: "cpu"},
-		{Name: "node-2", Known: true, Avail: -1, K: 100},
-		{Name: "node-3", InFlight: 1},
+	Nodes: []plugin.NodeState{
+		{Node: "node-1", Signal: "fresh", Avail: 2.25, InFlight: 1, Running: 3, K: 4.5, Limiting: "cpu"},
+		{Node: "node-2", Signal: "fresh", Avail: -1, K: 100},
+		{Node: "node-3", InFlight: 1},
 	},
 }
 

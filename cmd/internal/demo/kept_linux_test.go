@@ -65,7 +65,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// A kept cluster runs the user's manifests: a testbedJob completes, a Deployment has its pods, and a test bed
+// A kept cluster runs the user's manifests: a Job completes, a Deployment has its pods, and a test bed
 // its slots, in which a BatchJob runs.
 func TestKeptClusterTakesManifests(t *testing.T) {
 	kubeconfig := t.TempDir() + "/kubeconfig"

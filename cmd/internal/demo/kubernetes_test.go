@@ -3,6 +3,7 @@
 package demo
 
 import (
+	"io"
 	"testing"
 )
 
@@ -12,8 +13,8 @@ func TestSchedulesOnKubernetes(t *testing.T) {
 	const pods = 16
 	var result demoResult
 	err := runDemo(t.Context(), demoConfig{
-		batchConfig: batchConfig{Pods: pods, CPUSeconds: 1}, Nodes: 2, Cores: 4,
-	}, demoOptions{OnResult: func(r demoResult) error {
+		Pods: pods, CPUSeconds: 1, Nodes: 2, Cores: 4,
+	}, demoOptions{Progress: io.Discard, OnResult: func(r demoResult) error {
 		result = r
 		return nil
 	}})

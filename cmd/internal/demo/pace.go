@@ -15,8 +15,7 @@ type runPace struct {
 	Late float64 `json:"lateSeconds"`
 	// Lag is how late this process's timers were, of 100 the fifth latest: it waited for a CPU.
 	Lag float64 `json:"lagSeconds"`
-	// leastSojourn is what the mean time until a pod is done can't be below, 0 where pods
-	// arrive one after the other.
+	// LeastSojourn is what the mean time until a pod is done can't be below, 0 for unlike pods.
 	LeastSojourn float64 `json:"leastSojourn"`
 }
 
@@ -61,9 +60,6 @@ func noVerdict(why string) string {
 
 // leastSojourn is the bound of what the configuration has run on simulated nodes.
 func (c demoConfig) leastSojourn(records []podRecord) float64 {
-	if c.Rate > 0 {
-		return 0
-	}
 	var tasks []batchTask
 	for _, r := range records {
 		tasks = append(tasks, r.batchTask)

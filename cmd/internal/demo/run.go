@@ -7,11 +7,12 @@ import (
 	"os"
 	"sync"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// demoOptions say how a demo shows itself. The zero value shows nothing.
+// demoOptions say how a demo shows itself.
 type demoOptions struct {
 	// Kubeconfig is where to write the cluster's kubeconfig; empty means in the
 	// control plane's directory. It is removed at the end.
@@ -22,14 +23,14 @@ type demoOptions struct {
 	// end of the cluster; empty picks one and doesn't tell it. On a terminal it implies Keep: a
 	// page is for people.
 	Web string
-	// Progress is where the run is shown, on a terminal as a live table; nil shows nothing.
+	// Progress is where the run is shown, on a terminal as a live table.
 	Progress io.Writer
-	// OnResult, if set, is given the result when the batches are done.
+	// OnResult is given the result when the batches are done.
 	OnResult func(demoResult) error
 }
 
 // runDemo runs a demo from start to end. Whatever happens, it leaves no process, no
-// port and no file behind. It returns ErrInterrupted if ctx ended before the
+// port and no file behind. It returns command.ErrInterrupted if ctx ended before the
 // result was there, and an error of Validate before anything runs. A process can run one at
 // a time.
 func runDemo(ctx context.Context, c demoConfig, o demoOptions) (err error) {
@@ -41,9 +42,6 @@ func runDemo(ctx context.Context, c demoConfig, o demoOptions) (err error) {
 		return fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, os.ErrExist)
 	}
 	c = c.withDefaults()
-	if o.Progress == nil {
-		o.Progress = io.Discard
-	}
 	shown := text.NewScreen(o.Progress)
 	defer shown.Release()
 
@@ -55,7 +53,7 @@ func runDemo(ctx context.Context, c demoConfig, o demoOptions) (err error) {
 	case ctx.Err() != nil && d.done:
 		return nil
 	case ctx.Err() != nil:
-		return errInterrupted
+		return command.ErrInterrupted
 	case cause != nil: // a part failed; what followed from it is of no interest
 		return cause
 	default:
@@ -93,10 +91,8 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if d.screen.Terminal() {
 		d.screen.Printf("")
 	}
-	if d.options.OnResult != nil {
-		if err := d.options.OnResult(d.result); err != nil {
-			return fmt.Errorf("write the result: %w", err)
-		}
+	if err := d.options.OnResult(d.result); err != nil {
+		return fmt.Errorf("write the result: %w", err)
 	}
 	if unlike != nil {
 		return unlike
@@ -137,12 +133,8 @@ func (d *demo) keep(ctx context.Context) {
 // runBatch submits the batch under a profile, follows it to its end and adds it
 // to the result.
 func (d *demo) runBatch(ctx context.Context, profile string) error {
-	tasks, err := planBatch(d.config.batchConfig)
-	if err != nil {
-		return err
-	}
 	pace := runPace{Profile: profile}
-	records, err := d.follow(ctx, newBatchRun(profile, profile, tasks), &pace)
+	records, err := d.follow(ctx, newBatchRun(profile, profile, planBatch(d.config)), &pace)
 	if err != nil {
 		return err
 	}

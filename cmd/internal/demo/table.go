@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
@@ -52,10 +53,18 @@ func verdict(spazio, other profileColumn) string {
 
 func seconds(v float64) string { return fmt.Sprintf("%.1f", v) }
 
-// numbers is a table whose columns but the first are numbers; header names the
-// first ones.
+// numbers is a table whose columns except the first are numbers.
 func numbers(header ...string) text.Table {
-	return text.Table{Header: header, Right: slices.Concat([]bool{false}, slices.Repeat([]bool{true}, 8))}
+	right := slices.Repeat([]bool{true}, len(header))
+	right[0] = false
+	return text.Table{Header: header, Right: right}
+}
+
+// rendered is a table as text.
+func rendered(t text.Table) string {
+	var shown strings.Builder
+	_ = t.WriteText(&shown, 0) // a Builder takes everything
+	return shown.String()
 }
 
 func number(v float64) string { return fmt.Sprintf("%.2f", v) }

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -45,9 +44,7 @@ func newTestbedCommand() *cobra.Command {
 				if output == "table" {
 					return r.WriteText(cmd.OutOrStdout())
 				}
-				encoder := json.NewEncoder(cmd.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(r)
+				return encode(cmd.OutOrStdout(), r)
 			}
 			err := runTestbed(cmd.Context(), c)
 			refused := field.By(err, "demo")
@@ -55,7 +52,7 @@ func newTestbedCommand() *cobra.Command {
 			case refused != nil:
 				return command.Usage(fmt.Errorf("--%s: %w", map[string]string{"Jobs": "jobs", "Alone": "seconds"}[refused.Field], err))
 			case err != nil && context.Cause(cmd.Context()) != nil:
-				return errInterrupted
+				return command.ErrInterrupted
 			}
 			return err
 		},

@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
-// testbedConfig describes a run of RunTestbed. A zero field takes its default.
+// testbedConfig describes a run of runTestbed. A zero field takes its default.
 type testbedConfig struct {
 	// Jobs is how many there are of each of two kinds, bound by the CPU and mostly waiting;
 	// default 3, at most half of colocate.MostExact. It is also the nodes of the plan.
@@ -23,21 +23,15 @@ type testbedConfig struct {
 	Seed uint64
 	// Keep holds the cluster after the result until the context ends.
 	Keep bool
-	// Progress is where the run is shown; nil shows nothing.
+	// Progress is where the run is shown.
 	Progress io.Writer
-	// OnResult, if set, is given the result.
+	// OnResult is given the result.
 	OnResult func(testbedResult) error
 }
 
 // withDefaults returns the configuration with its zero fields filled.
 func (c testbedConfig) withDefaults() testbedConfig {
 	c.Jobs, c.Alone = cmp.Or(c.Jobs, 3), cmp.Or(c.Alone, 10*time.Second)
-	if c.Progress == nil {
-		c.Progress = io.Discard
-	}
-	if c.OnResult == nil {
-		c.OnResult = func(testbedResult) error { return nil }
-	}
 	return c
 }
 

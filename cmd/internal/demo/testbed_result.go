@@ -18,7 +18,7 @@ type testbedResult struct {
 	Jobs []testbedJob `json:"jobs"`
 	// Matrix has the mean seconds of each job, by its name and that of the job beside it.
 	Matrix map[string]colocate.Row `json:"matrix"`
-	// planBatch is what was carried out, Greedy the thesis' plan from the same matrix.
+	// Plan is what was carried out, Greedy the thesis' plan from the same matrix.
 	Plan   [][2]string `json:"plan"`
 	Greedy [][2]string `json:"greedy"`
 	// Runs are the jobs' under the plan.
@@ -34,7 +34,7 @@ type jobRun struct {
 
 // makespan is from the first start to the last end, in seconds.
 type makespan struct {
-	// planBatch is that of the plan as it ran, by the clock of the nodes, and PlanTold by the
+	// Plan is that of the plan as it ran, by the clock of the nodes, and PlanTold by the
 	// interface, which has times in whole seconds.
 	Plan     float64 `json:"plan"`
 	PlanTold float64 `json:"planTold"`

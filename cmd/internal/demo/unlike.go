@@ -10,7 +10,6 @@ import (
 	"time"
 
 	profileview "github.com/spazio-scheduler/spazio/profile/profiler/view"
-	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // unlikeResult is the second act of a demo: pods of four owners that have little in common run under Spazio,
@@ -152,10 +151,11 @@ func (u unlikeResult) inconclusive() string {
 
 // table shows the runs beside each other, and what they mean.
 func (u unlikeResult) table() string {
-	t := text.Table{Header: []string{"pods of unlike owners"}, Right: slices.Concat([]bool{false}, slices.Repeat([]bool{true}, len(u.Runs)))}
+	header := []string{"pods of unlike owners"}
 	for _, r := range u.Runs {
-		t.Header = append(t.Header, r.name())
+		header = append(header, r.name())
 	}
+	t := numbers(header...)
 	line := func(label string, value func(unlikeRun) string) {
 		row := []string{label}
 		for _, r := range u.Runs {
@@ -173,9 +173,7 @@ func (u unlikeResult) table() string {
 		label = strings.Replace(label, "(1 cores", "(1 core", 1)
 		line(label, func(r unlikeRun) string { return number(r.Owners[i].Sojourn.Mean) })
 	}
-	var shown strings.Builder
-	_ = t.WriteText(&shown, 0) // a Builder takes everything
-	return shown.String() + "\n" + u.words()
+	return rendered(t) + "\n" + u.words()
 }
 
 // words are what the figures mean.
