@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"math"
 	"math/rand/v2"
 	"time"
 
@@ -35,13 +34,3 @@ func planBatch(c demoConfig) []batchTask {
 
 // A pod of no work at all has no slowdown to speak of.
 const shortestWork = time.Millisecond
-
-// Bounds of what one process can reasonably submit and follow.
-const (
-	maxPods    = 100_000
-	maxSeconds = 1e6
-	maxRequest = 1024
-)
-
-// finite reports whether v is a number from 0 on.
-func finite(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }

@@ -78,10 +78,7 @@ func (d *demo) runUnlike(ctx context.Context) error {
 		return nil
 	}
 	u := &unlikeResult{Owners: d.config.owners()}
-	tasks, err := unlikeTasks(d.config.Seed, u.Owners)
-	if err != nil {
-		return err
-	}
+	tasks := unlikeTasks(d.config.Seed, u.Owners)
 	d.screen.Printf("second act: %d pods of %d owners, which have little in common", len(tasks), len(u.Owners))
 	d.cluster.runs.reset()
 	for i, r := range runs {
