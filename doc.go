@@ -37,7 +37,7 @@
 //	operator   test beds and the jobs that run in their slots: operator/v1alpha1 has the objects, operator/workload the applications, operator/convert the manifests of before, operator/controller the controllers, operator/view what people see, operator/backend what the interface of external stands on
 //	testcluster what stands in for a cluster: testcluster/embedded is etcd and an API server in one process, testcluster/simnode simulated kubelets and this machine as a node
 //	web        the page of what a scheduler knows and does, for browsers
-//	cmd        the programs: spazio, spazio-lab, spazio-demo, and those that run in a cluster; cmd/aggregator/service, cmd/descheduler/service, cmd/profiler/service, cmd/scheduler/service and cmd/testbed/service are these to embed, cmd/compare compares schedulers by energy and latency, cmd/demo is all of it in one process, cmd/deploy has the chart and installs, checks and removes it, cmd/bench measures the others
+//	cmd        the programs: spazio, spazio-lab, spazio-demo, and those that run in a cluster; cmd/aggregator/service, cmd/descheduler/service, cmd/profiler/service, cmd/scheduler/service and cmd/testbed/service are these to embed, cmd/compare compares schedulers by energy and latency, cmd/deploy has the chart and installs, checks and removes it, cmd/bench measures the others
 //	examples   small programs that use the libraries; examples/scheduler is a kube-scheduler with the plugin
 //
 // Imports point one way:

@@ -6,57 +6,22 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
-
-// Exit codes.
-const (
-	OK       = 0
-	Failure  = 1
-	BadUsage = 2
-)
-
-// Run executes a command line and returns the exit code. An error before the
-// command runs, that is of its flags and arguments, is one of usage. To be
-// interrupted is a failure, for then there is no result.
-func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
-	running := false
-	root.PersistentPreRun = func(*cobra.Command, []string) { running = true }
-	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	switch {
-	case err == nil:
-		return OK
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		err = errors.New("interrupted")
-	}
-	fmt.Fprintf(stderr, "%s: %v\n", root.Name(), err)
-	if running {
-		return Failure
-	}
-	return BadUsage
-}
 
 // Main runs the command with the process's arguments and exits with its code, or does what its
 // role says if the process is a child of one that does. It ends by SIGINT or SIGTERM in order, and at
 // once by the second of them.
 func Main(root *cobra.Command, roles map[string]children.Role) {
 	children.Init(roles)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	os.Exit(Run(ctx, root, os.Args[1:], os.Stdout, os.Stderr))
+	command.Main(command.Program(func() *cobra.Command { return root }))
 }
 
 // Command returns a benchmark's command: flags adds its flags, validate refuses their values and

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/bench"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
@@ -56,22 +57,22 @@ func TestExitCodes(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{"success", t.Context(), nil, nil, bench.OK, ""},
-		{"help", t.Context(), []string{"--help"}, errors.New("ran"), bench.OK, ""},
-		{"failure", t.Context(), nil, errors.New("disk full"), bench.Failure, "tool: disk full\n"},
-		{"unknown flag", t.Context(), []string{"--no-such"}, nil, bench.BadUsage, "tool: unknown flag: --no-such\n"},
-		{"argument", t.Context(), []string{"word"}, nil, bench.BadUsage, "tool: unexpected argument \"word\"\n"},
-		{"a flag's value", t.Context(), []string{"--pods=-1"}, nil, bench.BadUsage, "tool: --pods: -1 is not positive\n"},
-		{"a form that is none", t.Context(), []string{"-o", "xml"}, nil, bench.BadUsage, "tool: --output: \"xml\" is neither table nor json\n"},
-		{"of a subcommand", t.Context(), []string{"sub", "more"}, nil, bench.BadUsage, "tool: unknown command \"more\" for \"tool sub\"\n"},
-		{"interrupted", interrupted, nil, fmt.Errorf("wait: %w", context.Canceled), bench.Failure, "tool: interrupted\n"},
-		{"cancelled by itself", t.Context(), nil, context.Canceled, bench.Failure, "tool: context canceled\n"},
+		{"success", t.Context(), nil, nil, command.ExitOK, ""},
+		{"help", t.Context(), []string{"--help"}, errors.New("ran"), command.ExitOK, ""},
+		{"failure", t.Context(), nil, errors.New("disk full"), command.ExitFailure, "tool: disk full\n"},
+		{"unknown flag", t.Context(), []string{"--no-such"}, nil, command.ExitUsage, "tool: unknown flag: --no-such\n"},
+		{"argument", t.Context(), []string{"word"}, nil, command.ExitUsage, "tool: unexpected argument \"word\"\n"},
+		{"a flag's value", t.Context(), []string{"--pods=-1"}, nil, command.ExitUsage, "tool: --pods: -1 is not positive\n"},
+		{"a form that is none", t.Context(), []string{"-o", "xml"}, nil, command.ExitUsage, "tool: --output: \"xml\" is neither table nor json\n"},
+		{"of a subcommand", t.Context(), []string{"sub", "more"}, nil, command.ExitUsage, "tool: unknown command \"more\" for \"tool sub\"\n"},
+		{"interrupted", interrupted, nil, fmt.Errorf("wait: %w", context.Canceled), command.ExitFailure, "tool: interrupted\n"},
+		{"cancelled by itself", t.Context(), nil, context.Canceled, command.ExitFailure, "tool: context canceled\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := commandOf(&fake{fails: tt.fails})
 			c.AddCommand(&cobra.Command{Use: "sub", Args: cobra.NoArgs, RunE: c.RunE})
 			var stdout, stderr bytes.Buffer
-			if code := bench.Run(tt.ctx, c, tt.args, &stdout, &stderr); code != tt.code || stderr.String() != tt.stderr {
+			if code := command.Execute(tt.ctx, c, tt.args, &stdout, &stderr); code != tt.code || stderr.String() != tt.stderr {
 				t.Errorf("exit code %d, stderr %q, want %d, %q", code, &stderr, tt.code, tt.stderr)
 			}
 		})
@@ -87,10 +88,10 @@ func TestResult(t *testing.T) {
 		{What: "bytes", Value: 123456, Unit: "B"},
 	}}
 	var stdout, stderr bytes.Buffer
-	if code := bench.Run(t.Context(), commandOf(f), []string{"--out", file}, &stdout, &stderr); code != bench.Failure {
+	if code := command.Execute(t.Context(), commandOf(f), []string{"--out", file}, &stdout, &stderr); code != command.ExitFailure {
 		t.Errorf("exit code %d", code)
 	}
-	if want := "tool: interrupted\na ratio: 0.5 ratio misses 0.8\n"; stderr.String() != want {
+	if want := "tool: interrupted; a ratio: 0.5 ratio misses 0.8\n"; stderr.String() != want {
 		t.Errorf("stderr %q, want %q", &stderr, want)
 	}
 	var shown []string
@@ -115,7 +116,7 @@ func TestResult(t *testing.T) {
 	stdout.Reset()
 	stderr.Reset()
 	f.fails = nil
-	if code := bench.Run(t.Context(), commandOf(f), []string{"-o", "json"}, &stdout, &stderr); code != bench.Failure {
+	if code := command.Execute(t.Context(), commandOf(f), []string{"-o", "json"}, &stdout, &stderr); code != command.ExitFailure {
 		t.Errorf("exit code %d", code)
 	}
 	var printed bench.Result
@@ -124,7 +125,7 @@ func TestResult(t *testing.T) {
 	}
 	stdout.Reset()
 	f.rows, f.fails = nil, errors.New("nothing works")
-	if code := bench.Run(t.Context(), commandOf(f), nil, &stdout, &stderr); code != bench.Failure || stdout.Len() > 0 {
+	if code := command.Execute(t.Context(), commandOf(f), nil, &stdout, &stderr); code != command.ExitFailure || stdout.Len() > 0 {
 		t.Errorf("exit code %d, stdout %q", code, &stdout)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
 // part is a step of Components: what runs, on slices that are machines of their own or
@@ -106,7 +106,7 @@ func (b *bench) component(ctx context.Context, p part) (took taken, err error) {
 // with brings up a part with those before it, of the last of the schedulers, for something to be
 // done. Nothing of it is left but the control plane.
 func (b *bench) with(ctx context.Context, p part, do func(context.Context, *trial) error) error {
-	services, running := parts.New(ctx, func(err error) { b.say("%v", err) })
+	services, running := simnode.NewGroup(ctx, func(err error) { b.say("%v", err) })
 	defer services.Stop()
 	running, fail := context.WithCancelCause(running)
 	defer fail(nil)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
 
 // simulatedQuality is that of the joules where this machine is the cluster.
@@ -60,7 +60,7 @@ func newBench(ctx context.Context, c Config, say func(string, ...any)) (b *bench
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	services, running := parts.New(ctx, func(err error) { say("%v", err) })
+	services, running := simnode.NewGroup(ctx, func(err error) { say("%v", err) })
 	stop = func() error {
 		services.Stop()
 		return group.Close()
@@ -72,7 +72,7 @@ func newBench(ctx context.Context, c Config, say func(string, ...any)) (b *bench
 	return b, running, stop, nil
 }
 
-func (b *bench) startPlane(ctx context.Context, services *parts.Group) (err error) {
+func (b *bench) startPlane(ctx context.Context, services *simnode.Group) (err error) {
 	b.say("starting the control plane")
 	if b.plane, err = b.group.Start(children.Spec{Role: roleControlPlane, Args: []string{b.kubeconfig}, CPUs: b.slice(0)}); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (b *bench) startPlane(ctx context.Context, services *parts.Group) (err erro
 }
 
 // watch has a child be a part: it fails with the child, and stops it.
-func watch(services *parts.Group, name string, p *children.Process) {
+func watch(services *simnode.Group, name string, p *children.Process) {
 	services.Start(name, func(ctx context.Context) error {
 		select {
 		case <-p.Done():

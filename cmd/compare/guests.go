@@ -9,8 +9,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
 
 // GuestsConfig holds the numbers of guests of a host to watch, and for how long each. Both are
@@ -74,7 +74,7 @@ func EmbeddedGuests(ctx context.Context, c GuestsConfig, say func(format string,
 
 // guests watches as many guests as there are slices.
 func (b *bench) guests(ctx context.Context, length time.Duration) (row schedulers.GuestsRow, err error) {
-	services, running := parts.New(ctx, func(err error) { b.say("%v", err) })
+	services, running := simnode.NewGroup(ctx, func(err error) { b.say("%v", err) })
 	defer services.Stop()
 	s, err := b.newSite(running, services, false)
 	if err == nil {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
 
 // trial is a run under way.
@@ -24,7 +24,7 @@ type trial struct {
 
 // run makes a run from start to end. Nothing of it is left but the control plane.
 func (b *bench) run(ctx context.Context, t turn) (r schedulers.Run, err error) {
-	services, running := parts.New(ctx, func(err error) { b.say("%v", err) })
+	services, running := simnode.NewGroup(ctx, func(err error) { b.say("%v", err) })
 	defer services.Stop()
 	running, fail := context.WithCancelCause(running)
 	defer fail(nil)
@@ -43,7 +43,7 @@ func (b *bench) run(ctx context.Context, t turn) (r schedulers.Run, err error) {
 }
 
 // prepare brings up all that is measured.
-func (t *trial) prepare(ctx context.Context, services *parts.Group, fail func(error)) (err error) {
+func (t *trial) prepare(ctx context.Context, services *simnode.Group, fail func(error)) (err error) {
 	if t.site, err = t.newSite(ctx, services, true); err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/slice"
 )
 
@@ -25,7 +24,7 @@ var watts = [][2]float64{{10, 40}, {25, 95}}
 type site struct {
 	bench    *bench
 	dir      string
-	services *parts.Group
+	services *simnode.Group
 	slices   []string // their names
 	hosts    []slice.Host
 	machines []*slice.Machine
@@ -52,7 +51,7 @@ func (m *member) cpu() time.Duration { return m.process.CPU() - m.before }
 
 // newSite makes the slices' files, and with plane has the control plane be on the first.
 // What runs is a part of services.
-func (b *bench) newSite(ctx context.Context, services *parts.Group, plane bool) (*site, error) {
+func (b *bench) newSite(ctx context.Context, services *simnode.Group, plane bool) (*site, error) {
 	b.runs++
 	s := &site{bench: b, services: services, dir: filepath.Join(b.group.Dir(), fmt.Sprintf("run-%d", b.runs))}
 	s.lay()

@@ -3,5 +3,6 @@ package simnode
 // Exports for tests outside the package.
 
 var (
+	ErrEnded   = errEnded
 	ErrInvalid = errInvalid
 )

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/bench"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
@@ -238,18 +239,18 @@ func TestRefuses(t *testing.T) {
 		line string
 		code int
 	}{
-		{"--bogus", bench.BadUsage},
-		{"--duration 0s", bench.BadUsage},
-		{"--warm-up -1s", bench.BadUsage},
-		{"--pods 0", bench.BadUsage},
-		{"--rate NaN", bench.BadUsage},
-		{"-o xml", bench.BadUsage},
-		{"--agent /nonexistent/agent --pods 1", bench.Failure},
-		{"--agent /bin/false --pods 1 -- --cpu-counter none", bench.Failure},
+		{"--bogus", command.ExitUsage},
+		{"--duration 0s", command.ExitUsage},
+		{"--warm-up -1s", command.ExitUsage},
+		{"--pods 0", command.ExitUsage},
+		{"--rate NaN", command.ExitUsage},
+		{"-o xml", command.ExitUsage},
+		{"--agent /nonexistent/agent --pods 1", command.ExitFailure},
+		{"--agent /bin/false --pods 1 -- --cpu-counter none", command.ExitFailure},
 	} {
 		var stdout, stderr bytes.Buffer
 		var f footprint
-		if code := bench.Run(t.Context(), bench.Command("footprint", "", f.flags, f.validate, f.measure), strings.Fields(tc.line), &stdout, &stderr); code != tc.code || stderr.Len() == 0 || stdout.Len() > 0 {
+		if code := command.Execute(t.Context(), bench.Command("footprint", "", f.flags, f.validate, f.measure), strings.Fields(tc.line), &stdout, &stderr); code != tc.code || stderr.Len() == 0 || stdout.Len() > 0 {
 			t.Errorf("%s: exit code %d, want %d: %s", tc.line, code, tc.code, &stderr)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/bench"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
@@ -67,7 +68,7 @@ func TestRefuses(t *testing.T) {
 		"testbeds --nodes 2001 --slots 1", "testbeds --slots 5", "testbeds --jobs 39", "testbeds --pods 5001", "testbeds --rounds 0", "testbeds word",
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := bench.Run(t.Context(), command(), strings.Fields(line), &stdout, &stderr); code != bench.BadUsage || stderr.Len() == 0 || stdout.Len() > 0 {
+		if code := command.Execute(t.Context(), root(), strings.Fields(line), &stdout, &stderr); code != command.ExitUsage || stderr.Len() == 0 || stdout.Len() > 0 {
 			t.Errorf("%s: exit code %d, stderr %q, stdout %q", line, code, &stderr, &stdout)
 		}
 	}

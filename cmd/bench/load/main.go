@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
-func main() { bench.Main(command(), roles()) }
+func main() { bench.Main(root(), roles()) }
 
 // roles are what this program's children do.
 func roles() map[string]children.Role {
@@ -27,7 +27,7 @@ func roles() map[string]children.Role {
 // etcd and an API server: all of it would be marked all the time and hold up what is timed.
 const gcPercent = 400
 
-func command() *cobra.Command {
+func root() *cobra.Command {
 	c := &cobra.Command{Use: "load", Short: "Measure our programs under the load of a fleet"}
 	add := func(use, short string, b benchmark) {
 		c.AddCommand(bench.Command(use, short, b.flags, b.validate, b.measure))

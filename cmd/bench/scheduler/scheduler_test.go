@@ -16,6 +16,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/spazio-scheduler/spazio/cmd/bench"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 func TestRefuses(t *testing.T) {
@@ -24,7 +25,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		var c comparison
-		if code := bench.Run(t.Context(), bench.Command("scheduler", "", c.flags, c.validate, c.measure), strings.Fields(line), &stdout, &stderr); code != bench.BadUsage || stderr.Len() == 0 || stdout.Len() > 0 {
+		if code := command.Execute(t.Context(), bench.Command("scheduler", "", c.flags, c.validate, c.measure), strings.Fields(line), &stdout, &stderr); code != command.ExitUsage || stderr.Len() == 0 || stdout.Len() > 0 {
 			t.Errorf("%s: exit code %d, stderr %q", line, code, &stderr)
 		}
 	}

@@ -192,7 +192,7 @@ var rewording = []struct {
 
 // packages are those of ours that errors begin with. TestOneLineNamesNoPackage keeps the list.
 var packages = strings.Fields(`
-agent aggregate api autoscale backend batch capacity certs children client collect
+agent aggregate api autoscale backend capacity certs children client
 compare controller controllers convert cpuprofile demo deploy descheduler embedded energy experiment
 fakerapl filter hub identity kalman liqo load measured modelserver node plugin
 podforward prediction profile profiler prometheus pronto publish ratio recording relief report

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	shared "github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/field"
@@ -37,12 +36,10 @@ Kubernetes' controllers and those of test beds are there, and all kinds of Spazi
 
 // flags are the command line in its own units.
 type flags struct {
-	config     demo.Config
-	unlike     bool
-	keep       bool
-	web        string
-	output     string
-	kubeconfig string
+	config  demoConfig
+	options demoOptions
+	unlike  bool
+	output  string
 }
 
 // Main runs the program spazio-demo, and the children of a comparison.
@@ -72,7 +69,7 @@ func NewCommand() *cobra.Command {
 }
 
 func (f *flags) bind(set *pflag.FlagSet) {
-	c := demo.Config{}.WithDefaults()
+	c := demoConfig{}.withDefaults()
 	set.IntVar(&f.config.Pods, "pods", c.Pods, "pods in the batch")
 	set.Float64Var(&f.config.CPUSeconds, "cpu-seconds", c.CPUSeconds, "mean CPU time of a pod in seconds")
 	set.IntVar(&f.config.Nodes, "nodes", c.Nodes, "simulated nodes")
@@ -80,11 +77,11 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.Float64Var(&f.config.TimeScale, "time-scale", c.TimeScale, "virtual seconds in a second, for nodes and pods; the control plane's own delays grow with it")
 	set.BoolVar(&f.unlike, "unlike", true, "after the batch, run pods of four unlike owners: under Spazio, again once their profiles are learnt, and under the default scheduler; not without spazio in --profiles")
 	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "what to run the batch under, in order: spazio and default-scheduler")
-	set.BoolVar(&f.keep, "keep", false, "after the table keep the cluster until Ctrl-C")
-	set.StringVar(&f.web, "web", "", "show the run on a page: --web at any free port of loopback, --web=HOST:PORT at that one; also after the table until Ctrl-C if there is a terminal")
+	set.BoolVar(&f.options.Keep, "keep", false, "after the table keep the cluster until Ctrl-C")
+	set.StringVar(&f.options.Web, "web", "", "show the run on a page: --web at any free port of loopback, --web=HOST:PORT at that one; also after the table until Ctrl-C if there is a terminal")
 	set.Lookup("web").NoOptDefVal = "127.0.0.1:0"
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "where to write the cluster's kubeconfig while it runs (default: in a temporary directory)")
+	set.StringVar(&f.options.Kubeconfig, "kubeconfig", "", "where to write the cluster's kubeconfig while it runs (default: in a temporary directory)")
 }
 
 func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -92,33 +89,28 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return command.Usage(err)
 	}
-	return shared.Refused(demo.Run(ctx, c, demo.Options{
-		Web:        f.web,
-		Kubeconfig: f.kubeconfig,
-		Keep:       f.keep,
-		Progress:   stderr,
-		OnResult:   func(r demo.Result) error { return f.write(stdout, r) },
-	}))
+	f.options.Progress, f.options.OnResult = stderr, func(r demoResult) error { return f.write(stdout, r) }
+	return shared.Refused(runDemo(ctx, c, f.options))
 }
 
 // resolve turns flags into a configuration. A zero on the command line is an
 // error where the configuration would take it for the default.
-func (f *flags) resolve() (demo.Config, error) {
+func (f *flags) resolve() (demoConfig, error) {
 	c := f.config
 	switch {
 	case f.output != "table" && f.output != "json":
-		return demo.Config{}, unwanted("output", f.output, "table or json")
+		return demoConfig{}, unwanted("output", f.output, "table or json")
 	case c.Pods == 0:
-		return demo.Config{}, unwanted("pods", 0, "at least 1")
+		return demoConfig{}, unwanted("pods", 0, "at least 1")
 	case c.Nodes == 0:
-		return demo.Config{}, unwanted("nodes", 0, "at least 1")
+		return demoConfig{}, unwanted("nodes", 0, "at least 1")
 	case c.TimeScale == 0:
-		return demo.Config{}, unwanted("time-scale", 0, "above 0")
+		return demoConfig{}, unwanted("time-scale", 0, "above 0")
 	case c.CPUSeconds == 0:
-		return demo.Config{}, unwanted("cpu-seconds", 0, "above 0")
+		return demoConfig{}, unwanted("cpu-seconds", 0, "above 0")
 	}
 	c.NoUnlike = !f.unlike
-	return c, flagged(c.Validate())
+	return c, flagged(c.validate())
 }
 
 // unwanted is the error of a flag's value.
@@ -128,7 +120,7 @@ func unwanted(flag string, value any, want string) error {
 
 // flagged names the flag of a field that was refused.
 func flagged(err error) error {
-	if bad := field.By(err, "demo", "batch"); bad != nil {
+	if bad := field.By(err, "demo"); bad != nil {
 		return fmt.Errorf("--%s: %w", flagOf[bad.Field], err)
 	}
 	return err
@@ -140,12 +132,17 @@ var flagOf = map[string]string{
 	"Pods": "pods", "CPUSeconds": "cpu-seconds",
 }
 
-func (f *flags) write(out io.Writer, r demo.Result) error {
+func (f *flags) write(out io.Writer, r demoResult) error {
 	if f.output == "table" {
-		_, err := io.WriteString(out, r.Table())
+		_, err := io.WriteString(out, r.table())
 		return err
 	}
+	return encode(out, r)
+}
+
+// encode writes a result as JSON.
+func encode(out io.Writer, result any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
+	return encoder.Encode(result)
 }

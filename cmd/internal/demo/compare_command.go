@@ -155,7 +155,7 @@ func (f *compareFlags) outcome(ctx context.Context, stdout io.Writer, of func() 
 		}
 	}
 	if f.output == "json" {
-		return errors.Join(writeJSON(stdout, r.Outcome()), err)
+		return errors.Join(text.JSON(stdout, r.Outcome()), err)
 	}
 	return errors.Join(r.WriteText(stdout, text.Terminal), err)
 }

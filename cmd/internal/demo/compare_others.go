@@ -92,7 +92,7 @@ func measuring(use, short string, measure func(context.Context, progressed) (mea
 				}
 			}
 			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), r)
+				return text.JSON(cmd.OutOrStdout(), r)
 			}
 			return r.Table().WriteText(cmd.OutOrStdout(), text.Terminal)
 		},
@@ -130,8 +130,4 @@ func refused(err error) error {
 		return command.Usage(err)
 	}
 	return err
-}
-
-func writeJSON(w io.Writer, result any) error {
-	return text.JSON(w, result)
 }

@@ -1,4 +1,4 @@
-package demo_test
+package demo
 
 import (
 	"encoding/json"
@@ -13,31 +13,29 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	program "github.com/spazio-scheduler/spazio/cmd/internal/demo"
-	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	e2e "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
 // A process can run one control plane, so each demo is a child process of the test binary.
 func TestMain(m *testing.M) {
-	cluster.RunProgram(program.Main)
+	e2e.RunProgram(Main)
 	os.Exit(m.Run())
 }
 
 func TestDemoEndToEnd(t *testing.T) {
-	process := cluster.StartProgram(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--unlike=false", "--output=json")
+	process := e2e.StartProgram(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--unlike=false", "--output=json")
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
-	var result demo.Result
+	var result demoResult
 	if err := json.Unmarshal(process.Stdout.Bytes(), &result); err != nil {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	if len(result.Simulated) != 2 {
 		t.Fatalf("got %d columns, want 2", len(result.Simulated))
 	}
-	for i, profile := range []string{demo.Spazio, demo.Default} {
+	for i, profile := range []string{spazioProfile, defaultProfile} {
 		s := result.Simulated[i]
 		if s.Profile != profile || s.Pods != 24 || s.Failed != 0 {
 			t.Errorf("column %d: %s completed %d pods, %d failed; want %s, 24, 0", i, s.Profile, s.Pods, s.Failed, profile)
@@ -59,11 +57,11 @@ func TestDemoEndToEnd(t *testing.T) {
 // The second part runs the same pods three times, the second time with their profiles, and all of them
 // complete.
 func TestUnlikeOwners(t *testing.T) {
-	process := cluster.StartProgram(t, "--pods=100", "--cpu-seconds=2", "--nodes=2", "--time-scale=10", "--output=json")
+	process := e2e.StartProgram(t, "--pods=100", "--cpu-seconds=2", "--nodes=2", "--time-scale=10", "--output=json")
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
-	var result demo.Result
+	var result demoResult
 	if err := json.Unmarshal(process.Stdout.Bytes(), &result); err != nil {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
@@ -74,7 +72,7 @@ func TestUnlikeOwners(t *testing.T) {
 	for i, want := range []struct {
 		profile string
 		known   bool
-	}{{demo.Spazio, false}, {demo.Spazio, true}, {demo.Default, false}} {
+	}{{spazioProfile, false}, {spazioProfile, true}, {defaultProfile, false}} {
 		r := u.Runs[i]
 		if r.Profile != want.profile || r.Known != want.known || r.Pods != 40 || r.Failed != 0 {
 			t.Errorf("run %d: %s, known %v, %d completed, %d failed; want %+v and 40", i, r.Profile, r.Known, r.Pods, r.Failed, want)
@@ -95,7 +93,7 @@ func TestUnlikeOwners(t *testing.T) {
 func TestInterruptLeavesNothing(t *testing.T) {
 	for _, moment := range []string{"", "kubectl", "nodes", "scheduler", " done, 1"} {
 		t.Run("after "+moment, func(t *testing.T) {
-			process := cluster.StartProgram(t, "--pods=60", "--cpu-seconds=20", "--nodes=2")
+			process := e2e.StartProgram(t, "--pods=60", "--cpu-seconds=20", "--nodes=2")
 			server := ""
 			if moment != "" {
 				line := process.WaitFor(t, "kubectl")
@@ -164,7 +162,7 @@ func TestDemoRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			process := cluster.StartProgram(t, test.args...)
+			process := e2e.StartProgram(t, test.args...)
 			if code := process.End(t); code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
 			}

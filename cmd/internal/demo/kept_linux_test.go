@@ -1,4 +1,4 @@
-package demo_test
+package demo
 
 import (
 	"os"
@@ -18,9 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
-	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	e2e "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
@@ -70,7 +69,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // its slots, in which a BatchJob runs.
 func TestKeptClusterTakesManifests(t *testing.T) {
 	kubeconfig := t.TempDir() + "/kubeconfig"
-	process := cluster.StartProgram(t, "--pods=2", "--cpu-seconds=1", "--nodes=2", "--time-scale=10", "--profiles=spazio", "--unlike=false", "--output=json", "--keep", "--kubeconfig="+kubeconfig)
+	process := e2e.StartProgram(t, "--pods=2", "--cpu-seconds=1", "--nodes=2", "--time-scale=10", "--profiles=spazio", "--unlike=false", "--output=json", "--keep", "--kubeconfig="+kubeconfig)
 	process.WaitFor(t, "the cluster is kept")
 	config := access(t, kubeconfig)
 	client, err := kubernetes.NewForConfig(config)
@@ -80,7 +79,7 @@ func TestKeptClusterTakesManifests(t *testing.T) {
 	template := func(restart corev1.RestartPolicy, work string) corev1.PodTemplateSpec {
 		return corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "mine"}, Annotations: map[string]string{simnode.AnnotationWork: work}},
-			Spec:       corev1.PodSpec{SchedulerName: demo.Spazio, RestartPolicy: restart, Containers: []corev1.Container{{Name: "main", Image: "mine.invalid/mine"}}},
+			Spec:       corev1.PodSpec{SchedulerName: spazioProfile, RestartPolicy: restart, Containers: []corev1.Container{{Name: "main", Image: "mine.invalid/mine"}}},
 		}
 	}
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: batchv1.JobSpec{Template: template(corev1.RestartPolicyNever, "1")}}

@@ -1,4 +1,4 @@
-package demo_test
+package demo
 
 import (
 	"encoding/json"
@@ -15,9 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	e2e "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/web"
 )
@@ -27,7 +26,7 @@ import (
 func TestPageAgreesWithTheCluster(t *testing.T) {
 	const pods = 24
 	kubeconfig := t.TempDir() + "/kubeconfig"
-	process := cluster.StartProgram(t, "--pods=24", "--cpu-seconds=1", "--nodes=3", "--output=json", "--keep", "--web", "--unlike=false", "--kubeconfig="+kubeconfig)
+	process := e2e.StartProgram(t, "--pods=24", "--cpu-seconds=1", "--nodes=3", "--output=json", "--keep", "--web", "--unlike=false", "--kubeconfig="+kubeconfig)
 	address := strings.TrimPrefix(process.WaitFor(t, "the page: "), "the page: ")
 	// The page is served before the cluster exists.
 	if response, err := http.Get(address); err != nil || response.StatusCode != http.StatusOK {
@@ -47,7 +46,7 @@ func TestPageAgreesWithTheCluster(t *testing.T) {
 		t.Fatalf("%d nodes, %d waiting, %d runs", len(state.Nodes), state.WaitingTotal, len(state.Runs))
 	}
 	ended := endsInAPI(t, kubeconfig)
-	for i, profile := range []string{demo.Spazio, demo.Default} {
+	for i, profile := range []string{spazioProfile, defaultProfile} {
 		run, want := state.Runs[i], ended[profile]
 		if run.Profile != profile || !run.Ended || run.Done != pods || run.Failed != 0 || len(run.Completions) != pods || len(want) != pods || run.Resolution != 0 {
 			t.Fatalf("run %d: %s, ended %v, %d done, %d failed, %d completions, %d in the API", i, run.Profile, run.Ended, run.Done, run.Failed, len(run.Completions), len(want))
@@ -67,20 +66,20 @@ func TestPageAgreesWithTheCluster(t *testing.T) {
 	if code := process.End(t); code != command.ExitOK {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
-	var result demo.Result
+	var result demoResult
 	if err := json.Unmarshal(process.Stdout.Bytes(), &result); err != nil {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	// On a machine that was too slow the table has no verdict, and the page compares nothing.
-	if refused := strings.Contains(result.Table(), "No verdict"); state.Comparable == refused {
-		t.Errorf("got comparable runs %v on the page, table:\n%s", state.Comparable, result.Table())
+	if refused := strings.Contains(result.table(), "No verdict"); state.Comparable == refused {
+		t.Errorf("got comparable runs %v on the page, table:\n%s", state.Comparable, result.table())
 	}
 	for i, run := range state.Runs {
 		last, sojourn := 0., 0.
 		for _, c := range run.Completions {
 			last, sojourn = max(last, c.Since.Seconds()), sojourn+c.Took.Seconds()/pods
 		}
-		if s := result.Simulated[i].Summary; math.Abs(last-s.Makespan) > 1e-6 || math.Abs(sojourn-s.Sojourn.Mean) > 1e-6 {
+		if s := result.Simulated[i].batchSummary; math.Abs(last-s.Makespan) > 1e-6 || math.Abs(sojourn-s.Sojourn.Mean) > 1e-6 {
 			t.Errorf("%s: got makespan %v s and mean %v s on the page, %v and %v in the table", run.Profile, last, sojourn, s.Makespan, s.Sojourn.Mean)
 		}
 	}
@@ -120,11 +119,11 @@ func endsInAPI(t *testing.T, kubeconfig string) map[string][]time.Time {
 // TestPageWithoutATerminal ends with the demo, with a message; an address beyond loopback is refused
 // before anything starts.
 func TestPageWithoutATerminal(t *testing.T) {
-	process := cluster.StartProgram(t, "--pods=2", "--cpu-seconds=1", "--nodes=1", "--time-scale=10", "--profiles=spazio", "--web", "--unlike=false")
+	process := e2e.StartProgram(t, "--pods=2", "--cpu-seconds=1", "--nodes=1", "--time-scale=10", "--profiles=spazio", "--web", "--unlike=false")
 	if code := process.End(t); code != command.ExitOK || !strings.Contains(process.Said(), "the page ends with the demo") {
 		t.Errorf("exit code %d:\n%s", code, process.Said())
 	}
-	process = cluster.StartProgram(t, "--web=0.0.0.0:0")
+	process = e2e.StartProgram(t, "--web=0.0.0.0:0")
 	if code := process.End(t); code != command.ExitUsage || strings.Contains(process.Said(), "control plane") {
 		t.Errorf("beyond loopback: exit code %d:\n%s", code, process.Said())
 	}

@@ -2,13 +2,11 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/field"
 )
@@ -25,7 +23,7 @@ out the plan. Nothing listens beyond loopback, and nothing is left behind.`
 
 // newTestbedCommand returns the command testbed.
 func newTestbedCommand() *cobra.Command {
-	c := demo.TestbedConfig{Seed: 1}.WithDefaults()
+	c := testbedConfig{Seed: 1}.withDefaults()
 	plan, output := "exact", "table"
 	cmd := &cobra.Command{
 		Use:   "testbed",
@@ -34,7 +32,7 @@ func newTestbedCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case c.Jobs == 0 || c.Alone == 0: // which a Config takes for the default
+			case c.Jobs == 0 || c.Alone == 0: // which a testbedConfig takes for the default
 				return command.Usage(errors.New("--jobs and --seconds must be above 0"))
 			case plan != "exact" && plan != "greedy":
 				return command.Usage(unwanted("plan", plan, "exact or greedy"))
@@ -42,21 +40,19 @@ func newTestbedCommand() *cobra.Command {
 				return command.Usage(unwanted("output", output, "table or json"))
 			}
 			c.Greedy, c.Progress = plan == "greedy", cmd.ErrOrStderr()
-			c.OnResult = func(r demo.TestbedResult) error {
+			c.OnResult = func(r testbedResult) error {
 				if output == "table" {
 					return r.WriteText(cmd.OutOrStdout())
 				}
-				encoder := json.NewEncoder(cmd.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(r)
+				return encode(cmd.OutOrStdout(), r)
 			}
-			err := demo.RunTestbed(cmd.Context(), c)
+			err := runTestbed(cmd.Context(), c)
 			refused := field.By(err, "demo")
 			switch {
 			case refused != nil:
 				return command.Usage(fmt.Errorf("--%s: %w", map[string]string{"Jobs": "jobs", "Alone": "seconds"}[refused.Field], err))
 			case err != nil && context.Cause(cmd.Context()) != nil:
-				return demo.ErrInterrupted
+				return command.ErrInterrupted
 			}
 			return err
 		},

@@ -1,4 +1,4 @@
-package demo_test
+package demo
 
 import (
 	"encoding/json"
@@ -11,17 +11,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/cmd/demo"
-	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	e2e "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
 // A program outside the cluster tries each pair of four jobs, and pairs those that run well together.
 func TestTestbed(t *testing.T) {
-	process := cluster.StartProgram(t, "testbed", "--jobs=2", "--seconds=3s", "--output=json")
+	process := e2e.StartProgram(t, "testbed", "--jobs=2", "--seconds=3s", "--output=json")
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
-	var r demo.TestbedResult
+	var r testbedResult
 	if err := json.Unmarshal(process.Stdout.Bytes(), &r); err != nil {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
@@ -51,7 +50,7 @@ func nodesOf(slots []string) []string {
 }
 
 func TestTestbedInterrupted(t *testing.T) {
-	process := cluster.StartProgram(t, "testbed", "--seconds=3s")
+	process := e2e.StartProgram(t, "testbed", "--seconds=3s")
 	kubeconfig := strings.Fields(process.WaitFor(t, "kubectl --kubeconfig"))[2]
 	line := process.WaitFor(t, "its pages")
 	if names := listed(t, kubeconfig, "/apis/testbed.spazio-scheduler.github.io/v1alpha1/testbeds"); !slices.Equal(names, []string{"profiling", "target"}) {
@@ -99,7 +98,7 @@ func logIn(t *testing.T, link *url.URL) string {
 
 func TestTestbedRefused(t *testing.T) {
 	for _, flag := range []string{"--jobs=0", "--jobs=11", "--seconds=1ms", "--plan=best", "--output=yaml"} {
-		process := cluster.StartProgram(t, "testbed", flag)
+		process := e2e.StartProgram(t, "testbed", flag)
 		if code := process.End(t); code != 2 {
 			t.Errorf("%s: exit code %d:\n%s", flag, code, process.Said())
 		}

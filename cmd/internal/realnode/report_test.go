@@ -306,18 +306,23 @@ func (f *fates) compare(t *testing.T, from string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	needs := map[string]requestreport.WorkloadRow{}
-	for _, row := range report.Workloads {
-		needs[row.Namespace+"/"+row.Kind+"/"+row.Name] = row
+	needs := map[string]int{}
+	for i, row := range report.Workloads {
+		needs[row.Namespace+"/"+row.Kind+"/"+row.Name] = i
 	}
 	for i := range mixOfReport {
 		w := &mixOfReport[i]
 		used, wanted, memory := f.truth(t, w)
-		row, running := needs["default/"+w.kind+"/"+w.name]
-		if !running && w.burn > 0 {
+		at, running := needs["default/"+w.kind+"/"+w.name]
+		switch {
+		case !running && w.burn > 0:
 			t.Logf("%-9s %-17s had no pod just then", from, w.name)
 			continue
+		case !running:
+			t.Errorf("%s: no need of %s", from, w.name)
+			continue
 		}
+		row := report.Workloads[at]
 		t.Logf("%-9s %-17s need %.4f cores (used %.4f, wanted %.4f), %5.1f MiB (took %.0f), confidence %.2f", from, w.name,
 			row.Need.CPU.Value, used, wanted, row.Need.Memory.Value/mib, memory/mib, row.Confidence.Value)
 		// The runtime of Go takes some, too. What a server waits for a CPU is known where others leave it one.

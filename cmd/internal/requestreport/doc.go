@@ -1,11 +1,22 @@
 // Package requestreport compares what pods request with what was measured, so that a platform
 // engineer sees what over-declared requests cost before Spazio schedules a pod.
 //
-// [New] is a pure function: nodes, pods with their requests, profiles of workloads and the measured
-// use of nodes go in, a [Report] comes out. The Report is written as tables ([Report.WriteText]), as
+// [Collect] reads an [Input] from a cluster, from its agents, and from recordings. [New] is a pure
+// function: nodes, pods with their requests, profiles of workloads and the measured use of nodes go in, a
+// [Report] comes out. The Report is written as tables ([Report.WriteText]), as
 // rows for a spreadsheet ([Report.Rows]), as JSON (encoding/json), or as one HTML page with its
-// pictures inside ([Report.WriteHTML]). Package collect reads the input from a cluster, from its
-// agents, and from recordings.
+// pictures inside ([Report.WriteHTML]).
+//
+// # Where the input is from
+//
+// Nodes, pods and WorkloadProfiles come from an API server, page by page, or from a file that
+// `kubectl get nodes,pods,workloadprofiles -A -o json` has written. What nodes use comes from their
+// agents, each asked every ten seconds through the API server for the reasons of its last report, or
+// from recordings of agents (agent/recording). Of workloads without a WorkloadProfile, recordings show
+// the need too: what pods took goes through the profiler's Store, as it does in a cluster.
+//
+// What cannot be read is unknown in the report, and a note says so; an error is that nothing can be
+// said at all.
 //
 // # What is measured, and by whom
 //
@@ -20,7 +31,7 @@
 //
 //   - A node without samples has no use and no room. A node whose typical pod is a prior, which no
 //     pod was measured for, has no room in pods.
-//   - A percentile of use is that over spans of ten seconds ([Use]), by nearest rank: p95 takes 20 spans and
+//   - A percentile of use is that over spans of ten seconds (nodeUse), by nearest rank: p95 takes 20 spans and
 //     p99 takes 100, with fewer it is unknown. A span of a live cluster is the value of one moment, one of
 //     recordings is a mean. One look at a cluster gives one value, and no verdict.
 //   - A profile's amounts are published rounded up by an eighth of an octave; the need is the middle of

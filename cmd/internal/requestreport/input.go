@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// ErrInvalid is what every field.Error of this package wraps.
-var ErrInvalid = errors.New("invalid input")
+// errInvalid is wrapped by the field.Error of an Input.
+var errInvalid = errors.New("invalid input")
 
 // Measured is a number that may be unknown; the zero value is.
 type Measured struct {
@@ -49,14 +49,14 @@ func (m Measured) plus(n Measured) Measured {
 	return Measured{m.Value + n.Value, m.Known || n.Known}
 }
 
-// Amounts are cores and bytes, each of which may be unknown.
-type Amounts struct {
+// resourceAmounts are cores and bytes, each of which may be unknown.
+type resourceAmounts struct {
 	CPU    Measured `json:"cpuCores"`
 	Memory Measured `json:"memoryBytes"`
 }
 
-func (a Amounts) plus(b Amounts) Amounts {
-	return Amounts{a.CPU.plus(b.CPU), a.Memory.plus(b.Memory)}
+func (a resourceAmounts) plus(b resourceAmounts) resourceAmounts {
+	return resourceAmounts{a.CPU.plus(b.CPU), a.Memory.plus(b.Memory)}
 }
 
 // Input is what a Report is made of. New does not modify it.
@@ -67,26 +67,26 @@ type Input struct {
 	Source string
 	// Requests reports whether Pods are known; without it all requests are unknown.
 	Requests bool
-	Nodes    []Node
-	Pods     []Pod
-	Profiles []Profile
+	Nodes    []clusterNode
+	Pods     []boundPod
+	Profiles []knownProfile
 	// Notes are sentences about what could not be read.
 	Notes []string
 }
 
-// Node is a node of the cluster. An amount of 0 is unknown.
-type Node struct {
+// clusterNode is a node of the cluster. An amount of 0 is unknown.
+type clusterNode struct {
 	Name string
 	// Capacity is what the machine has, Allocatable what pods may request.
 	Capacity, Allocatable profile.Amounts
 	// Unschedulable nodes get no pods: they are cordoned, or not ready.
 	Unschedulable bool
 	// Use is what was measured, nil for nothing.
-	Use *Use
+	Use *nodeUse
 }
 
-// Pod is a pod that is bound to a node and has not ended.
-type Pod struct {
+// boundPod is a pod that is bound to a node and has not ended.
+type boundPod struct {
 	Workload profile.Workload
 	Node     string
 	// Requests are effective: with init containers, overhead and what was set for the pod as a
@@ -99,27 +99,27 @@ type Pod struct {
 	Containers []string
 }
 
-// Profile is what is known of a workload.
-type Profile struct {
+// knownProfile is what is known of a workload.
+type knownProfile struct {
 	Workload profile.Workload
 	// Need is what a pod takes; a confidence of 0 is unknown.
 	Need profile.Demand
 	// Containers are what containers should request. One without a name is the whole pod.
-	Containers []Advice
+	Containers []containerAdvice
 	// Stale reports that no pod was measured for long, HorizontallyScaled that an autoscaler sets the
 	// number of pods by their utilisation, which is relative to their requests.
 	Stale, HorizontallyScaled bool
 }
 
-// Advice is what a container should request; 0 is unknown.
-type Advice struct {
+// containerAdvice is what a container should request; 0 is unknown.
+type containerAdvice struct {
 	Container string
 	Target    profile.Amounts
 }
 
 // refuse returns a *field.Error that wraps ErrInvalid; want completes "must be".
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "requestreport", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return &field.Error{Package: "requestreport", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
 }
 
 // validate returns a *field.Error for the first field that a report cannot be made of.

@@ -21,33 +21,33 @@ const (
 	leastJudged = 2
 )
 
-// Risk is a reason why a node is at risk.
-type Risk string
+// risk is a reason why a node is at risk.
+type risk string
 
 // Reasons.
 const (
-	// TasksWait: more tasks than CPUs are to run.
-	TasksWait Risk = "tasks wait for a CPU"
-	// CPUFull: the CPUs are nearly all busy; whether tasks wait is unknown.
-	CPUFull Risk = "the CPU is nearly full"
-	// MemoryFull: the memory is nearly used up.
-	MemoryFull Risk = "memory is nearly full"
-	// NoRoom: requests leave space, but no typical pod fits by measurement.
-	NoRoom Risk = "requests leave space where there is no room"
+	// tasksWait: more tasks than CPUs are to run.
+	tasksWait risk = "tasks wait for a CPU"
+	// cpuFull: the CPUs are nearly all busy; whether tasks wait is unknown.
+	cpuFull risk = "the CPU is nearly full"
+	// memoryFull: the memory is nearly used up.
+	memoryFull risk = "memory is nearly full"
+	// noRoom: requests leave space, but no typical pod fits by measurement.
+	noRoom risk = "requests leave space where there is no room"
 )
 
-// NodeRow is a node.
-type NodeRow struct {
+// nodeRow is a node.
+type nodeRow struct {
 	Name string `json:"name"`
 	Pods int    `json:"pods"`
 	// Undeclared pods request neither CPU nor memory.
-	Undeclared  int     `json:"podsWithoutRequests"`
-	Capacity    Amounts `json:"capacity"`
-	Allocatable Amounts `json:"allocatable"`
-	Requested   Amounts `json:"requested"`
-	Used        Usage   `json:"used"`
+	Undeclared  int             `json:"podsWithoutRequests"`
+	Capacity    resourceAmounts `json:"capacity"`
+	Allocatable resourceAmounts `json:"allocatable"`
+	Requested   resourceAmounts `json:"requested"`
+	Used        usageSummary    `json:"used"`
 	// Room is the mean over the measured time.
-	Room Room `json:"room"`
+	Room nodeRoom `json:"room"`
 	// Spans of ten seconds were measured.
 	Spans int `json:"measuredSpans"`
 	// NoPressure reports that the node does not count tasks that wait for a CPU, Unschedulable that it
@@ -56,7 +56,7 @@ type NodeRow struct {
 	Unschedulable bool `json:"unschedulable,omitempty"`
 	// Idle reports whether the node is full by requests and idle by measurement; nil if that is unknown.
 	Idle  *bool  `json:"idle"`
-	Risks []Risk `json:"risks,omitempty"`
+	Risks []risk `json:"risks,omitempty"`
 }
 
 // addNodes adds a row for each node.
@@ -82,11 +82,11 @@ func (r *Report) addNodes(in *Input) {
 		l.requested.CPU += p.Requests.CPU
 		l.requested.Memory += p.Requests.Memory
 	}
-	r.Nodes = make([]NodeRow, 0, len(in.Nodes))
+	r.Nodes = make([]nodeRow, 0, len(in.Nodes))
 	for i := range in.Nodes {
 		n := &in.Nodes[i]
 		l := loads[n.Name]
-		row := NodeRow{
+		row := nodeRow{
 			Name: n.Name, Pods: l.pods, Undeclared: l.undeclared,
 			Unschedulable: n.Unschedulable, Capacity: positive(n.Capacity), Allocatable: positive(n.Allocatable), Used: n.Use.usage(), Room: n.Use.averageRoom(),
 		}
@@ -94,30 +94,30 @@ func (r *Report) addNodes(in *Input) {
 			row.Spans, row.NoPressure = len(n.Use.spans), n.Use.noPressure
 		}
 		if in.Requests {
-			row.Requested = Amounts{Is(l.requested.CPU), Is(l.requested.Memory)}
+			row.Requested = resourceAmounts{Is(l.requested.CPU), Is(l.requested.Memory)}
 		}
 		row.judge()
 		r.Nodes = append(r.Nodes, row)
 	}
-	slices.SortFunc(r.Nodes, func(a, b NodeRow) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Nodes, func(a, b nodeRow) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // positive has 0 as unknown.
-func positive(a profile.Amounts) Amounts {
+func positive(a profile.Amounts) resourceAmounts {
 	known := func(v float64) Measured { return Measured{v, v > 0} }
-	return Amounts{known(a.CPU), known(a.Memory)}
+	return resourceAmounts{known(a.CPU), known(a.Memory)}
 }
 
-func undeclared(p *Pod) bool { return p.Requests == profile.Amounts{} }
+func undeclared(p *boundPod) bool { return p.Requests == profile.Amounts{} }
 
 // isJudged reports whether enough was measured for a verdict.
-func (n *NodeRow) isJudged() bool { return n.Spans >= leastJudged }
+func (n *nodeRow) isJudged() bool { return n.Spans >= leastJudged }
 
 // isIdle reports whether the node is known to be idle.
-func (n *NodeRow) isIdle() bool { return n.Idle != nil && *n.Idle }
+func (n *nodeRow) isIdle() bool { return n.Idle != nil && *n.Idle }
 
 // judge finds whether the node is idle or at risk, as far as what that takes is known.
-func (n *NodeRow) judge() {
+func (n *nodeRow) judge() {
 	if !n.isJudged() {
 		return
 	}
@@ -130,15 +130,15 @@ func (n *NodeRow) judge() {
 	}
 	switch {
 	case cpu.Value > 1:
-		n.Risks = append(n.Risks, TasksWait)
+		n.Risks = append(n.Risks, tasksWait)
 	case n.NoPressure && cpu.Value >= cpuRisk:
-		n.Risks = append(n.Risks, CPUFull)
+		n.Risks = append(n.Risks, cpuFull)
 	}
 	if memory.Value >= memoryRisk {
-		n.Risks = append(n.Risks, MemoryFull)
+		n.Risks = append(n.Risks, memoryFull)
 	}
 	if !full && !n.Unschedulable && n.Requested.CPU.Known && n.Room.Pods.Known && n.Room.Pods.Value < 1 {
-		n.Risks = append(n.Risks, NoRoom)
+		n.Risks = append(n.Risks, noRoom)
 	}
 }
 

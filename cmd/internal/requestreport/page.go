@@ -44,13 +44,10 @@ func (r *Report) WriteHTML(w io.Writer) error {
 func (r *Report) totalChart() (c report.Chart) {
 	var d report.DotPlot
 	t := &r.Total
-	for _, row := range []struct {
-		name string
-		of   func(Amounts) Measured
-	}{{"CPU", Amounts.cpu}, {"memory", Amounts.memory}} {
+	for _, row := range resources {
 		for _, series := range []struct {
 			name      string
-			of, whole Amounts
+			of, whole resourceAmounts
 		}{
 			{"requested", t.Requested, t.Allocatable}, {"requested by recommendation", t.Recommended, t.Allocatable},
 			{"used, mean", t.Used.Mean, t.Measured}, {"used, p95", t.Used.P95, t.Measured}, {"used, p99", t.Used.P99, t.Measured},
@@ -68,17 +65,21 @@ func (r *Report) totalChart() (c report.Chart) {
 	return c
 }
 
-func (a Amounts) cpu() Measured    { return a.CPU }
-func (a Amounts) memory() Measured { return a.Memory }
+// resources are those of resourceAmounts, with the unit of a chart.
+var resources = []struct {
+	name, label string
+	unit        float64
+	of          func(resourceAmounts) Measured
+}{
+	{"CPU", "cores", 1, func(a resourceAmounts) Measured { return a.CPU }},
+	{"memory", "GiB", 1 << 30, func(a resourceAmounts) Measured { return a.Memory }},
+}
 
 // nodeChart has a dot for each node and resource, of whole per cents, so that a page of thousands of
 // nodes can be mailed.
 func (r *Report) nodeChart() (c report.Chart) {
 	largest := 100.
-	for _, row := range []struct {
-		name string
-		of   func(Amounts) Measured
-	}{{"CPU", Amounts.cpu}, {"memory", Amounts.memory}} {
+	for _, row := range resources {
 		seen := map[report.Point]bool{}
 		s := report.Series{Name: "nodes", Style: report.Dots}
 		for i := range r.Nodes {
@@ -106,11 +107,7 @@ func (r *Report) nodeChart() (c report.Chart) {
 
 // workloadChart compares workloads by the requests of all their pods.
 func (r *Report) workloadChart() (c report.Chart) {
-	for _, resource := range []struct {
-		title, label string
-		unit         float64
-		of           func(Amounts) Measured
-	}{{"CPU", "cores", 1, Amounts.cpu}, {"memory", "GiB", 1 << 30, Amounts.memory}} {
+	for _, resource := range resources {
 		var d report.DotPlot
 		for i := range r.Workloads[:min(len(r.Workloads), most)] {
 			w := &r.Workloads[i]
@@ -129,7 +126,7 @@ func (r *Report) workloadChart() (c report.Chart) {
 			add("recommended", resource.of(w.Recommended))
 		}
 		if _, largest := d.Range(); largest > 0 {
-			c.Panels = append(c.Panels, d.Panel(resource.title, report.Axis{Label: resource.label + ", all pods of the workload", Max: 1.05 * largest}))
+			c.Panels = append(c.Panels, d.Panel(resource.name, report.Axis{Label: resource.label + ", all pods of the workload", Max: 1.05 * largest}))
 		}
 	}
 	return c

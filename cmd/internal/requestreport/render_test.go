@@ -1,4 +1,4 @@
-package requestreport_test
+package requestreport
 
 import (
 	"bytes"
@@ -14,14 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 func TestText(t *testing.T) {
 	var b strings.Builder
-	if err := report(t, small()).WriteText(&b, text.Terminal); err != nil {
+	if err := newReport(t, small()).WriteText(&b, text.Terminal); err != nil {
 		t.Fatal(err)
 	}
 	want := `
@@ -86,11 +85,11 @@ func TestNoVerdict(t *testing.T) {
 		in := small()
 		in.Nodes = in.Nodes[:1]
 		if spans > 0 {
-			in.Nodes[0].Use = steady(spans, amounts(1, 1), requestreport.Room{})
+			in.Nodes[0].Use = steady(spans, amounts(1, 1), nodeRoom{})
 		}
 		in.Pods, in.Profiles = nil, nil
 		var b strings.Builder
-		if err := report(t, in).WriteText(&b, 0); err != nil {
+		if err := newReport(t, in).WriteText(&b, 0); err != nil {
 			t.Fatal(err)
 		}
 		if said := strings.Contains(b.String(), "0 nodes at risk"); said != (spans > 1) {
@@ -102,7 +101,7 @@ func TestNoVerdict(t *testing.T) {
 // A spreadsheet gets a row for everything, numbers as they are, and empty cells for what is unknown.
 func TestRows(t *testing.T) {
 	var b bytes.Buffer
-	if err := report(t, small()).Rows().WriteCSV(&b); err != nil {
+	if err := newReport(t, small()).Rows().WriteCSV(&b); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()
@@ -155,7 +154,7 @@ func TestRowsAreNoFormulas(t *testing.T) {
 		}
 		in.Nodes[0].Name = name + " "
 		in.Profiles[1].Workload.Namespace, in.Profiles[1].HorizontallyScaled = name, true
-		rows := report(t, in).Rows().Rows
+		rows := newReport(t, in).Rows().Rows
 		nodes, spaces, last := []string{}, []string{}, map[string]bool{}
 		for _, row := range rows {
 			nodes, spaces, last[row[len(row)-1]] = append(nodes, row[1]), append(spaces, row[2]), true
@@ -167,7 +166,7 @@ func TestRowsAreNoFormulas(t *testing.T) {
 			t.Errorf("nodes %q, remarks %v", nodes, last)
 		}
 	}
-	for _, row := range report(t, small()).Rows().Rows {
+	for _, row := range newReport(t, small()).Rows().Rows {
 		if row[1] == "hot" && row[17] != "-2" { // a number below 0 stays one
 			t.Errorf("%q", row)
 		}
@@ -187,7 +186,7 @@ func TestPage(t *testing.T) {
 	}
 	in.Profiles[0].Workload.Name, in.Profiles[1].Workload.Name = "<img src=x onerror=alert(1)>", long
 	var b strings.Builder
-	if err := report(t, in).WriteHTML(&b); err != nil {
+	if err := newReport(t, in).WriteHTML(&b); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -217,9 +216,9 @@ func TestPage(t *testing.T) {
 // Nodes with more reasons to be at risk come first.
 func TestRisksAreInOrder(t *testing.T) {
 	in := small()
-	in.Nodes = append(in.Nodes, requestreport.Node{Name: "calm", Capacity: of(2, 8), Allocatable: of(2, 8), Use: steady(2, amounts(1, 7.5), requestreport.Room{})})
+	in.Nodes = append(in.Nodes, clusterNode{Name: "calm", Capacity: of(2, 8), Allocatable: of(2, 8), Use: steady(2, amounts(1, 7.5), nodeRoom{})})
 	var b strings.Builder
-	if err := report(t, in).WriteText(&b, 0); err != nil {
+	if err := newReport(t, in).WriteText(&b, 0); err != nil {
 		t.Fatal(err)
 	}
 	_, risks, _ := strings.Cut(b.String(), "Nodes at risk")
@@ -230,37 +229,37 @@ func TestRisksAreInOrder(t *testing.T) {
 
 // Without anything measured there is a page all the same.
 func TestPageOfNothing(t *testing.T) {
-	if err := report(t, requestreport.Input{}).WriteHTML(io.Discard); err != nil {
+	if err := newReport(t, Input{}).WriteHTML(io.Discard); err != nil {
 		t.Error(err)
 	}
-	if err := report(t, requestreport.Input{}).WriteText(io.Discard, 0); err != nil {
+	if err := newReport(t, Input{}).WriteText(io.Discard, 0); err != nil {
 		t.Error(err)
 	}
 }
 
 // fleet is a cluster of so many nodes, of thirty pods each, measured for an hour.
-func fleet(nodes int) requestreport.Input {
-	in := requestreport.Input{MadeAt: noon, Source: "a fleet", Requests: true}
+func fleet(nodes int) Input {
+	in := Input{MadeAt: noon, Source: "a fleet", Requests: true}
 	const workloads, podsOfNode, spans = 3000, 30, 360
 	all := make([]profile.Workload, workloads)
 	for i := range all {
 		all[i] = profile.Workload{Namespace: fmt.Sprint("team-", i%100), Kind: "Deployment", Name: fmt.Sprint("service-", i)}
-		in.Profiles = append(in.Profiles, requestreport.Profile{
-			Workload: all[i], Need: need(.1+float64(i%7)/10, .5), Containers: []requestreport.Advice{{Container: "main", Target: of(.2+float64(i%7)/10, .75)}},
+		in.Profiles = append(in.Profiles, knownProfile{
+			Workload: all[i], Need: need(.1+float64(i%7)/10, .5), Containers: []containerAdvice{{Container: "main", Target: of(.2+float64(i%7)/10, .75)}},
 		})
 	}
 	containers := []string{"main"}
 	for i := range nodes {
-		n := requestreport.Node{Name: fmt.Sprintf("node-%04d", i), Capacity: of(32, 128), Allocatable: of(31, 120), Use: &requestreport.Use{}}
+		n := clusterNode{Name: fmt.Sprintf("node-%04d", i), Capacity: of(32, 128), Allocatable: of(31, 120), Use: &nodeUse{}}
 		for s := range spans {
-			n.Use.Add(requestreport.Sample{
-				At: noon.Add(time.Duration(s) * 10 * time.Second), CPU: requestreport.Is(float64(4 + (i+s)%17)), Memory: requestreport.Is(float64(30+(i*s)%61) * gib),
-				Room: requestreport.Room{Pods: requestreport.Is(20), Amounts: amounts(16, 40)},
+			n.Use.Add(useSample{
+				At: noon.Add(time.Duration(s) * 10 * time.Second), CPU: Is(float64(4 + (i+s)%17)), Memory: Is(float64(30+(i*s)%61) * gibibyte),
+				Room: nodeRoom{Pods: Is(20), resourceAmounts: amounts(16, 40)},
 			})
 		}
 		in.Nodes = append(in.Nodes, n)
 		for p := range podsOfNode {
-			in.Pods = append(in.Pods, requestreport.Pod{Workload: all[(i*podsOfNode+p)%workloads], Node: n.Name, Requests: of(float64(p%4)/2, float64(p%5)), Containers: containers})
+			in.Pods = append(in.Pods, boundPod{Workload: all[(i*podsOfNode+p)%workloads], Node: n.Name, Requests: of(float64(p%4)/2, float64(p%5)), Containers: containers})
 		}
 	}
 	return in
@@ -269,7 +268,7 @@ func fleet(nodes int) requestreport.Input {
 // Of thousands of nodes tables for people are short, rows have all, and the page can be mailed.
 func TestLargeReports(t *testing.T) {
 	const nodes = 500
-	r := report(t, fleet(nodes))
+	r := newReport(t, fleet(nodes))
 	var words, page strings.Builder
 	if err := r.WriteText(&words, text.Terminal); err != nil {
 		t.Fatal(err)
@@ -295,7 +294,7 @@ func BenchmarkReport(b *testing.B) {
 		b.Run("n="+strconv.Itoa(nodes), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := requestreport.New(in)
+				r, err := New(in)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -12,22 +12,22 @@ type Report struct {
 	MadeAt time.Time `json:"madeAt"`
 	Source string    `json:"source"`
 	// From and To bound the measured use; both are absent where none was measured.
-	From  time.Time `json:"from,omitzero"`
-	To    time.Time `json:"to,omitzero"`
-	Total Total     `json:"total"`
+	From  time.Time    `json:"from,omitzero"`
+	To    time.Time    `json:"to,omitzero"`
+	Total clusterTotal `json:"total"`
 	// Nodes are in the order of their names.
-	Nodes []NodeRow `json:"nodes"`
+	Nodes []nodeRow `json:"nodes"`
 	// Workloads are in the order of their excess, the largest first; those of which it is
 	// unknown are last.
-	Workloads []WorkloadRow `json:"workloads"`
+	Workloads []workloadRow `json:"workloads"`
 	// Namespaces are in the order of their names.
-	Namespaces []NamespaceRow `json:"namespaces"`
+	Namespaces []namespaceRow `json:"namespaces"`
 	// Notes are sentences about what could not be read.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Total is of the whole cluster.
-type Total struct {
+// clusterTotal is of the whole cluster.
+type clusterTotal struct {
 	Nodes int `json:"nodes"`
 	// MeasuredNodes have samples, IdleNodes are full by requests and idle by measurement. Those and
 	// NodesAtRisk are of the nodes that were measured for long enough, and unknown without any.
@@ -39,16 +39,16 @@ type Total struct {
 	Undeclared int `json:"podsWithoutRequests"`
 	Workloads  int `json:"workloads"`
 	// Profiled workloads have a measured need.
-	Profiled    int     `json:"profiledWorkloads"`
-	Allocatable Amounts `json:"allocatable"`
+	Profiled    int             `json:"profiledWorkloads"`
+	Allocatable resourceAmounts `json:"allocatable"`
 	// Measured is what is allocatable on nodes with samples, of which Used and Room are.
-	Measured  Amounts `json:"allocatableOfMeasuredNodes"`
-	Requested Amounts `json:"requested"`
-	Used      Usage   `json:"used"`
-	Room      Room    `json:"room"`
-	Savings
+	Measured  resourceAmounts `json:"allocatableOfMeasuredNodes"`
+	Requested resourceAmounts `json:"requested"`
+	Used      usageSummary    `json:"used"`
+	Room      nodeRoom        `json:"room"`
+	savings
 	// Recommended is what all pods would request with Saving and Shortfall, unknown without any.
-	Recommended Amounts `json:"recommended"`
+	Recommended resourceAmounts `json:"recommended"`
 }
 
 // New makes the report. The error is a *field.Error that names the part of the input.
@@ -56,7 +56,7 @@ func New(in Input) (*Report, error) {
 	if err := in.validate(); err != nil {
 		return nil, err
 	}
-	r := &Report{MadeAt: in.MadeAt, Source: in.Source, Nodes: []NodeRow{}, Workloads: []WorkloadRow{}, Namespaces: []NamespaceRow{}}
+	r := &Report{MadeAt: in.MadeAt, Source: in.Source, Nodes: []nodeRow{}, Workloads: []workloadRow{}, Namespaces: []namespaceRow{}}
 	r.From, r.To = period(in.Nodes)
 	r.addNodes(&in)
 	r.addWorkloads(&in)
@@ -97,9 +97,9 @@ func (r *Report) addTotal(in *Input) {
 		t.add(w)
 	}
 	if in.Requests && len(in.Pods) == 0 {
-		t.Requested = Amounts{Is(0), Is(0)}
+		t.Requested = resourceAmounts{Is(0), Is(0)}
 	}
-	t.Recommended = Amounts{then(t.Requested.CPU, t.Saving.CPU, t.Shortfall.CPU), then(t.Requested.Memory, t.Saving.Memory, t.Shortfall.Memory)}
+	t.Recommended = resourceAmounts{then(t.Requested.CPU, t.Saving.CPU, t.Shortfall.CPU), then(t.Requested.Memory, t.Saving.Memory, t.Shortfall.Memory)}
 }
 
 func oneIf(is bool) Measured {
@@ -110,11 +110,11 @@ func oneIf(is bool) Measured {
 }
 
 // plus is the sum of rooms, of which those below zero add nothing.
-func (r Room) plus(of Room) Room {
+func (r nodeRoom) plus(of nodeRoom) nodeRoom {
 	for _, m := range []*Measured{&of.Pods, &of.CPU, &of.Memory} {
 		m.Value = max(m.Value, 0)
 	}
-	return Room{r.Pods.plus(of.Pods), r.Amounts.plus(of.Amounts)}
+	return nodeRoom{r.Pods.plus(of.Pods), r.resourceAmounts.plus(of.resourceAmounts)}
 }
 
 // then is what would be requested by recommendations.
@@ -134,13 +134,13 @@ func (r *Report) unknowns(in *Input) (notes []string) {
 	if missing := t.Nodes - t.MeasuredNodes; missing > 0 {
 		notes = append(notes, fmt.Sprintf("Nodes of which nothing was measured: %d of %d. Their use and room are unknown, and totals of use and room are of the others.", missing, t.Nodes))
 	}
-	if closed := r.count(func(n *NodeRow) bool { return n.Unschedulable && n.Spans > 0 }); closed > 0 {
+	if closed := r.count(func(n *nodeRow) bool { return n.Unschedulable && n.Spans > 0 }); closed > 0 {
 		notes = append(notes, fmt.Sprintf("Measured nodes that take no pods, since they are cordoned or not ready: %d. The total room is of the others.", closed))
 	}
-	if blind := r.count(func(n *NodeRow) bool { return n.NoPressure }); blind > 0 {
+	if blind := r.count(func(n *nodeRow) bool { return n.NoPressure }); blind > 0 {
 		notes = append(notes, fmt.Sprintf("Nodes without pressure data: %d of %d. Tasks that wait for a CPU are not counted there; 95 %% of the CPU in use is a risk.", blind, t.MeasuredNodes))
 	}
-	if once := r.count(func(n *NodeRow) bool { return n.Spans == 1 }); once > 0 {
+	if once := r.count(func(n *nodeRow) bool { return n.Spans == 1 }); once > 0 {
 		notes = append(notes, fmt.Sprintf("Nodes of which there is one value: %d. That does not show whether they are idle or at risk.", once))
 	}
 	if missing := t.Workloads - t.Profiled; missing > 0 {
@@ -153,7 +153,7 @@ func (r *Report) unknowns(in *Input) (notes []string) {
 }
 
 // count counts nodes.
-func (r *Report) count(is func(*NodeRow) bool) int { return len(r.chosen(is)) }
+func (r *Report) count(is func(*nodeRow) bool) int { return len(r.chosen(is)) }
 
 // shortOf explains why a percentile of the total is unknown.
 func (r *Report) shortOf() string {

@@ -54,8 +54,8 @@ func (r *Report) Rows() text.Table {
 	return t
 }
 
-func nodeRecord(n *NodeRow) row {
-	remarks := reasons(n.Risks)
+func nodeRecord(n *nodeRow) row {
+	remarks := riskWords(n.Risks)
 	if n.isIdle() {
 		remarks = append(remarks, "full by requests, idle by measurement")
 	}
@@ -70,7 +70,7 @@ func nodeRecord(n *NodeRow) row {
 	return one
 }
 
-func workloadRecord(w *WorkloadRow) row {
+func workloadRecord(w *workloadRow) row {
 	one := row{"kind": "workload", "namespace": w.Namespace, "workload_kind": w.Kind, "workload": w.Name}
 	var remarks []string
 	if w.Stale {
@@ -100,7 +100,7 @@ func (r row) set(column string, m Measured) {
 	}
 }
 
-func (r row) amounts(what string, a Amounts) {
+func (r row) amounts(what string, a resourceAmounts) {
 	r.set(what+"_cpu", a.CPU)
 	r.set(what+"_memory", a.Memory)
 }
@@ -109,16 +109,16 @@ func (r row) pods(all, undeclared int) {
 	r["pods"], r["pods_without_requests"] = strconv.Itoa(all), strconv.Itoa(undeclared)
 }
 
-func (r row) measured(u Usage, room Room) {
+func (r row) measured(u usageSummary, room nodeRoom) {
 	for _, of := range []struct {
 		name string
-		Amounts
+		resourceAmounts
 	}{{"mean", u.Mean}, {"p95", u.P95}, {"p99", u.P99}} {
 		r.set("used_cpu_"+of.name, of.CPU)
 		r.set("used_memory_"+of.name, of.Memory)
 	}
 	r.set("room_pods", room.Pods)
-	r.amounts("room", room.Amounts)
+	r.amounts("room", room.resourceAmounts)
 }
 
 // asText has a spreadsheet take a cell as text: others choose names, and one that begins as a formula

@@ -1,11 +1,10 @@
-package requestreport_test
+package requestreport
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
@@ -13,18 +12,18 @@ import (
 // rest would look like a saving.
 func TestRecommendationsAreOfWholePods(t *testing.T) {
 	for name, test := range map[string]struct {
-		advices []requestreport.Advice
-		want    requestreport.Amounts
+		advices []containerAdvice
+		want    resourceAmounts
 	}{
-		"all":       {[]requestreport.Advice{{Container: "main", Target: of(.5, 1)}, {Container: "proxy", Target: of(.5, 1)}}, amounts(1, 2)},
-		"one":       {[]requestreport.Advice{{Container: "main", Target: of(.5, 1)}}, requestreport.Amounts{}},
-		"none":      {nil, requestreport.Amounts{}},
-		"the pod":   {[]requestreport.Advice{{Target: of(.5, 1)}}, amounts(.5, 1)},
-		"no memory": {[]requestreport.Advice{{Container: "main", Target: of(.5, 1)}, {Container: "proxy", Target: of(.5, 0)}}, requestreport.Amounts{CPU: requestreport.Is(1)}},
+		"all":       {[]containerAdvice{{Container: "main", Target: of(.5, 1)}, {Container: "proxy", Target: of(.5, 1)}}, amounts(1, 2)},
+		"one":       {[]containerAdvice{{Container: "main", Target: of(.5, 1)}}, resourceAmounts{}},
+		"none":      {nil, resourceAmounts{}},
+		"the pod":   {[]containerAdvice{{Target: of(.5, 1)}}, amounts(.5, 1)},
+		"no memory": {[]containerAdvice{{Container: "main", Target: of(.5, 1)}, {Container: "proxy", Target: of(.5, 0)}}, resourceAmounts{CPU: Is(1)}},
 	} {
 		in := small()
 		in.Profiles[0].Containers = test.advices
-		if diff := cmp.Diff(test.want, report(t, in).Workloads[0].Recommended); diff != "" {
+		if diff := cmp.Diff(test.want, newReport(t, in).Workloads[0].Recommended); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
@@ -32,24 +31,24 @@ func TestRecommendationsAreOfWholePods(t *testing.T) {
 
 // Savings that may be none, or that an autoscaler would take back, are apart.
 func TestUncertainSavings(t *testing.T) {
-	saved := requestreport.Savings{Saving: amounts(1.5, 0), Shortfall: amounts(0, 1)}
-	apart := requestreport.Savings{UncertainSaving: amounts(1.5, 0)}
+	saved := savings{Saving: amounts(1.5, 0), Shortfall: amounts(0, 1)}
+	apart := savings{UncertainSaving: amounts(1.5, 0)}
 	for name, test := range map[string]struct {
-		change func(*requestreport.Profile)
-		want   requestreport.Savings
+		change func(*knownProfile)
+		want   savings
 	}{
-		"fresh":      {func(*requestreport.Profile) {}, saved},
-		"stale":      {func(p *requestreport.Profile) { p.Stale = true }, apart},
-		"autoscaled": {func(p *requestreport.Profile) { p.HorizontallyScaled = true }, apart},
-		"half known": {func(p *requestreport.Profile) { p.Need.CPU.Confidence = .5 }, saved},
-		"known less": {func(p *requestreport.Profile) { p.Need.CPU.Confidence = .49 }, apart},
-		"by memory":  {func(p *requestreport.Profile) { p.Need.Memory.Confidence = .25 }, apart},
+		"fresh":      {func(*knownProfile) {}, saved},
+		"stale":      {func(p *knownProfile) { p.Stale = true }, apart},
+		"autoscaled": {func(p *knownProfile) { p.HorizontallyScaled = true }, apart},
+		"half known": {func(p *knownProfile) { p.Need.CPU.Confidence = .5 }, saved},
+		"known less": {func(p *knownProfile) { p.Need.CPU.Confidence = .49 }, apart},
+		"by memory":  {func(p *knownProfile) { p.Need.Memory.Confidence = .25 }, apart},
 	} {
-		p := requestreport.Profile{Workload: web, Need: need(.25, .5), Containers: []requestreport.Advice{{Container: "main", Target: of(.5, 2)}}}
+		p := knownProfile{Workload: web, Need: need(.25, .5), Containers: []containerAdvice{{Container: "main", Target: of(.5, 2)}}}
 		test.change(&p)
-		r := report(t, requestreport.Input{Requests: true, Profiles: []requestreport.Profile{p},
-			Pods: []requestreport.Pod{{Workload: web, Node: "n", Requests: of(2, 1), Containers: []string{"main"}}}})
-		if diff := cmp.Diff(test.want, r.Total.Savings) + cmp.Diff(test.want, r.Namespaces[0].Savings); diff != "" {
+		r := newReport(t, Input{Requests: true, Profiles: []knownProfile{p},
+			Pods: []boundPod{{Workload: web, Node: "n", Requests: of(2, 1), Containers: []string{"main"}}}})
+		if diff := cmp.Diff(test.want, r.Total.savings) + cmp.Diff(test.want, r.Namespaces[0].savings); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		if r.Workloads[0].Saving != amounts(1.5, -1) || r.Workloads[0].HorizontallyScaled != p.HorizontallyScaled {
@@ -62,7 +61,7 @@ func TestUncertainSavings(t *testing.T) {
 func TestSavingOfWhatStays(t *testing.T) {
 	for name, test := range map[string]struct {
 		requests, floor, overhead profile.Amounts
-		want                      requestreport.Amounts
+		want                      resourceAmounts
 	}{
 		"containers alone":         {of(2, 4), of(0, 0), of(0, 0), amounts(1.5, 3)},
 		"a small init container":   {of(2, 4), of(.25, 1), of(0, 0), amounts(1.5, 3)},
@@ -71,11 +70,11 @@ func TestSavingOfWhatStays(t *testing.T) {
 		"both":                     {of(2, 4), of(1, 2), of(.25, .5), amounts(.75, 1.5)},
 		"it would request more":    {of(.5, .5), of(.25, .25), of(.25, .25), amounts(-.25, -.75)},
 		"no CPU but that of init":  {of(1, 4), of(1, 0), of(0, 0), amounts(0, 3)},
-		"it requests memory alone": {of(0, 4), of(0, 0), of(0, 0), requestreport.Amounts{Memory: requestreport.Is(3 * gib)}},
+		"it requests memory alone": {of(0, 4), of(0, 0), of(0, 0), resourceAmounts{Memory: Is(3 * gibibyte)}},
 	} {
-		r := report(t, requestreport.Input{Requests: true,
-			Pods:     []requestreport.Pod{{Workload: web, Node: "n", Requests: test.requests, Floor: test.floor, Overhead: test.overhead, Containers: []string{"main"}}},
-			Profiles: []requestreport.Profile{{Workload: web, Need: need(.25, .5), Containers: []requestreport.Advice{{Container: "main", Target: of(.5, 1)}}}}})
+		r := newReport(t, Input{Requests: true,
+			Pods:     []boundPod{{Workload: web, Node: "n", Requests: test.requests, Floor: test.floor, Overhead: test.overhead, Containers: []string{"main"}}},
+			Profiles: []knownProfile{{Workload: web, Need: need(.25, .5), Containers: []containerAdvice{{Container: "main", Target: of(.5, 1)}}}}})
 		if diff := cmp.Diff(test.want, r.Workloads[0].Saving); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

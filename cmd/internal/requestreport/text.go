@@ -77,7 +77,7 @@ func (r *Report) totalTable() text.Table {
 		Right:  []bool{false, true, true, true, true, true, true, true, true, true},
 	}
 	of := &r.Total
-	amounts := []Amounts{of.Allocatable, of.Requested, of.Used.Mean, of.Used.P95, of.Used.P99, of.Room.Amounts, of.Saving, of.Shortfall, of.UncertainSaving}
+	amounts := []resourceAmounts{of.Allocatable, of.Requested, of.Used.Mean, of.Used.P95, of.Used.P99, of.Room.resourceAmounts, of.Saving, of.Shortfall, of.UncertainSaving}
 	cpu, memory := []string{"CPU, cores"}, []string{"memory, GiB"}
 	for _, a := range amounts {
 		cpu, memory = append(cpu, cores(a.CPU)), append(memory, gib(a.Memory))
@@ -91,7 +91,7 @@ func (r *Report) totalTable() text.Table {
 var nodeColumns = []string{"NODE", "PODS", "CPU REQUESTED", "MEAN USE", "P95", "P99", "MEMORY REQUESTED", "MEAN USE", "P95", "P99", "ROOM PODS", "CORES", "GIB"}
 
 // nodesTable shows nodes: requests as shares of the allocatable, use of the capacity.
-func nodesTable(title string, nodes []NodeRow) text.Table {
+func nodesTable(title string, nodes []nodeRow) text.Table {
 	t := text.Table{Title: title, Header: nodeColumns, Right: slices.Repeat([]bool{true}, len(nodeColumns))}
 	t.Right[0] = false
 	for i := range nodes[:min(len(nodes), most)] {
@@ -109,8 +109,8 @@ func nodesTable(title string, nodes []NodeRow) text.Table {
 	return t
 }
 
-// of returns a title that names how many rows there are if not all are shown.
-func of(all int, what string) string {
+// titled returns a title that names how many rows there are if not all are shown.
+func titled(all int, what string) string {
 	if all <= most {
 		return what
 	}
@@ -118,7 +118,7 @@ func of(all int, what string) string {
 }
 
 // chosen are the nodes for which is holds.
-func (r *Report) chosen(is func(*NodeRow) bool) (nodes []NodeRow) {
+func (r *Report) chosen(is func(*nodeRow) bool) (nodes []nodeRow) {
 	for i := range r.Nodes {
 		if is(&r.Nodes[i]) {
 			nodes = append(nodes, r.Nodes[i])
@@ -129,25 +129,25 @@ func (r *Report) chosen(is func(*NodeRow) bool) (nodes []NodeRow) {
 
 // idleTable has those first that request most above their use.
 func (r *Report) idleTable() text.Table {
-	idle := r.chosen((*NodeRow).isIdle)
-	unused := func(n *NodeRow) float64 { return n.Requested.CPU.Value - n.Used.Mean.CPU.Value }
-	slices.SortStableFunc(idle, func(a, b NodeRow) int { return cmp.Compare(unused(&b), unused(&a)) })
-	return nodesTable(of(len(idle), "Nodes full by requests but idle by measurement"), idle)
+	idle := r.chosen((*nodeRow).isIdle)
+	unused := func(n *nodeRow) float64 { return n.Requested.CPU.Value - n.Used.Mean.CPU.Value }
+	slices.SortStableFunc(idle, func(a, b nodeRow) int { return cmp.Compare(unused(&b), unused(&a)) })
+	return nodesTable(titled(len(idle), "Nodes full by requests but idle by measurement"), idle)
 }
 
 // riskTable has those first that have most reasons.
 func (r *Report) riskTable() text.Table {
-	risky := r.chosen(func(n *NodeRow) bool { return len(n.Risks) > 0 })
-	slices.SortStableFunc(risky, func(a, b NodeRow) int { return cmp.Compare(len(b.Risks), len(a.Risks)) })
-	t := nodesTable(of(len(risky), "Nodes at risk"), risky)
+	risky := r.chosen(func(n *nodeRow) bool { return len(n.Risks) > 0 })
+	slices.SortStableFunc(risky, func(a, b nodeRow) int { return cmp.Compare(len(b.Risks), len(a.Risks)) })
+	t := nodesTable(titled(len(risky), "Nodes at risk"), risky)
 	t.Header = append(slices.Clone(t.Header), "REASON")
 	for i := range t.Rows {
-		t.Rows[i] = append(t.Rows[i], strings.Join(reasons(risky[i].Risks), "; "))
+		t.Rows[i] = append(t.Rows[i], strings.Join(riskWords(risky[i].Risks), "; "))
 	}
 	return t
 }
 
-func reasons(risks []Risk) (words []string) {
+func riskWords(risks []risk) (words []string) {
 	for _, r := range risks {
 		words = append(words, string(r))
 	}
@@ -155,7 +155,7 @@ func reasons(risks []Risk) (words []string) {
 }
 
 // nodeTable has the nodes by name.
-func (r *Report) nodeTable() text.Table { return nodesTable(of(len(r.Nodes), "Nodes"), r.Nodes) }
+func (r *Report) nodeTable() text.Table { return nodesTable(titled(len(r.Nodes), "Nodes"), r.Nodes) }
 
 // excessTable has the workloads that request most above their need.
 func (r *Report) excessTable() text.Table {
@@ -181,12 +181,12 @@ func (r *Report) excessTable() text.Table {
 const longestTitle = 100
 
 // title is the workload's kind and name, for people.
-func (w *WorkloadRow) title() string {
+func (w *workloadRow) title() string {
 	return text.Shorten(text.Plain(w.Kind+"/"+w.Name), longestTitle)
 }
 
 // confidence marks what was not measured for long, and what is scaled by utilisation.
-func (w *WorkloadRow) confidence() string {
+func (w *workloadRow) confidence() string {
 	switch {
 	case w.Stale:
 		return "stale"
@@ -199,12 +199,12 @@ func (w *WorkloadRow) confidence() string {
 // namespaceTable has those first that would save the largest share.
 func (r *Report) namespaceTable() text.Table {
 	rows := slices.Clone(r.Namespaces)
-	rank := func(n *NamespaceRow) float64 {
+	rank := func(n *namespaceRow) float64 {
 		return max(share(n.Saving.CPU, r.Total.Allocatable.CPU).Value, share(n.Saving.Memory, r.Total.Allocatable.Memory).Value)
 	}
-	slices.SortStableFunc(rows, func(a, b NamespaceRow) int { return cmp.Compare(rank(&b), rank(&a)) })
+	slices.SortStableFunc(rows, func(a, b namespaceRow) int { return cmp.Compare(rank(&b), rank(&a)) })
 	t := text.Table{
-		Title:  of(len(rows), "Namespaces: cores and GiB"),
+		Title:  titled(len(rows), "Namespaces: cores and GiB"),
 		Header: []string{"NAMESPACE", "PODS", "NO REQUESTS", "PROFILED", "CPU REQUESTED", "SAVING", "SHORTFALL", "MEMORY REQUESTED", "SAVING", "SHORTFALL"},
 	}
 	t.Right = slices.Repeat([]bool{true}, len(t.Header))
@@ -219,17 +219,17 @@ func (r *Report) namespaceTable() text.Table {
 
 // undeclaredTable has the workloads of most pods that declare nothing.
 func (r *Report) undeclaredTable() text.Table {
-	var rows []*WorkloadRow
+	var rows []*workloadRow
 	for i := range r.Workloads {
 		if w := &r.Workloads[i]; w.Undeclared > 0 {
 			rows = append(rows, w)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b *WorkloadRow) int {
+	slices.SortStableFunc(rows, func(a, b *workloadRow) int {
 		return cmp.Or(cmp.Compare(b.Undeclared, a.Undeclared), byName(a.names(), b.names()))
 	})
 	t := text.Table{
-		Title:  of(len(rows), "Pods that declare no requests: cores and MiB of a pod"),
+		Title:  titled(len(rows), "Pods that declare no requests: cores and MiB of a pod"),
 		Header: []string{"NAMESPACE", "WORKLOAD", "PODS", "CPU NEED", "RECOMMENDED", "MEMORY NEED", "RECOMMENDED", "CONFIDENCE"},
 		Right:  []bool{false, false, true, true, true, true, true, true},
 	}

@@ -11,26 +11,26 @@ import (
 // enough that an hour has a p99.
 const spanLength = 10 * time.Second
 
-// Sample is what was measured of a node at one moment.
-type Sample struct {
+// useSample is what was measured of a node at one moment.
+type useSample struct {
 	At time.Time
 	// CPU are the cores that are busy and the tasks that wait for one, Memory the bytes that are
 	// not available.
 	CPU, Memory Measured
 	// NoPressure reports that tasks that wait are not counted.
 	NoPressure bool
-	Room       Room
+	Room       nodeRoom
 }
 
-// Room is what still fits on a node; it may be negative.
-type Room struct {
+// nodeRoom is what still fits on a node; it may be negative.
+type nodeRoom struct {
 	// Pods is in typical pods, unknown where what a pod takes was not measured.
 	Pods Measured `json:"pods"`
-	Amounts
+	resourceAmounts
 }
 
-// Use collects the samples of a node. The zero value has none. It is not safe for concurrent use.
-type Use struct {
+// nodeUse collects the samples of a node. The zero value has none. It is not safe for concurrent use.
+type nodeUse struct {
 	spans []span // ascending
 	room  [3]sum // of typical pods, cores and bytes
 	// noPressure reports that a sample was without waiting tasks.
@@ -78,7 +78,7 @@ func (s sum) mean() Measured {
 }
 
 // Add takes in a sample. What is not finite is unknown. Samples may come in any order.
-func (u *Use) Add(s Sample) {
+func (u *nodeUse) Add(s useSample) {
 	u.noPressure = u.noPressure || s.NoPressure
 	index := int32(s.At.Unix() / int64(spanLength/time.Second))
 	at := len(u.spans) - 1
@@ -97,7 +97,7 @@ func (u *Use) Add(s Sample) {
 }
 
 // means returns the known means of spans of a resource, and their mean.
-func (u *Use) means(of func(*span) Measured) (all []float64, mean Measured) {
+func (u *nodeUse) means(of func(*span) Measured) (all []float64, mean Measured) {
 	if u == nil {
 		return nil, Measured{}
 	}
@@ -112,33 +112,33 @@ func (u *Use) means(of func(*span) Measured) (all []float64, mean Measured) {
 }
 
 // averageRoom is the mean room.
-func (u *Use) averageRoom() Room {
+func (u *nodeUse) averageRoom() nodeRoom {
 	if u == nil {
-		return Room{}
+		return nodeRoom{}
 	}
-	return Room{Pods: u.room[0].mean(), Amounts: Amounts{u.room[1].mean(), u.room[2].mean()}}
+	return nodeRoom{Pods: u.room[0].mean(), resourceAmounts: resourceAmounts{u.room[1].mean(), u.room[2].mean()}}
 }
 
-// Usage is the use of a node or of all.
-type Usage struct {
-	Mean Amounts `json:"mean"`
-	P95  Amounts `json:"p95"`
-	P99  Amounts `json:"p99"`
+// usageSummary is the use of a node or of all.
+type usageSummary struct {
+	Mean resourceAmounts `json:"mean"`
+	P95  resourceAmounts `json:"p95"`
+	P99  resourceAmounts `json:"p99"`
 }
 
 // typical is the p95, or the mean where there are too few samples for one.
-func (u Usage) typical() Amounts {
+func (u usageSummary) typical() resourceAmounts {
 	high := func(p95, mean Measured) Measured {
 		if p95.Known {
 			return p95
 		}
 		return mean
 	}
-	return Amounts{high(u.P95.CPU, u.Mean.CPU), high(u.P95.Memory, u.Mean.Memory)}
+	return resourceAmounts{high(u.P95.CPU, u.Mean.CPU), high(u.P95.Memory, u.Mean.Memory)}
 }
 
 // usage summarises what was measured of a node.
-func (u *Use) usage() (all Usage) {
+func (u *nodeUse) usage() (all usageSummary) {
 	cpu, mean := u.means(cpuOf)
 	all.Mean.CPU = mean
 	all.P95.CPU, all.P99.CPU = percentiles(cpu)
@@ -169,7 +169,7 @@ func percentiles(values []float64) (p95, p99 Measured) {
 const coverage = 9
 
 // totalUsage is the use of all nodes together.
-func totalUsage(nodes []Node) (all Usage) {
+func totalUsage(nodes []clusterNode) (all usageSummary) {
 	all.Mean.CPU, all.P95.CPU, all.P99.CPU = totalOf(nodes, cpuOf)
 	all.Mean.Memory, all.P95.Memory, all.P99.Memory = totalOf(nodes, memoryOf)
 	return all
@@ -177,7 +177,7 @@ func totalUsage(nodes []Node) (all Usage) {
 
 // totalOf adds up a resource: in each span the means of all nodes, and how far those with a value are
 // off them.
-func totalOf(nodes []Node, of func(*span) Measured) (mean, p95, p99 Measured) {
+func totalOf(nodes []clusterNode, of func(*span) Measured) (mean, p95, p99 Measured) {
 	spans := map[int32]*sum{}
 	measured := int32(0)
 	for i := range nodes {
@@ -208,7 +208,7 @@ func totalOf(nodes []Node, of func(*span) Measured) (mean, p95, p99 Measured) {
 }
 
 // period is when the first span began and the last one ended; both are zero without spans.
-func period(nodes []Node) (from, to time.Time) {
+func period(nodes []clusterNode) (from, to time.Time) {
 	first, last := int32(math.MaxInt32), int32(math.MinInt32)
 	for i := range nodes {
 		if u := nodes[i].Use; u != nil && len(u.spans) > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// WorkloadRow is a workload with pods.
-type WorkloadRow struct {
+// workloadRow is a workload with pods.
+type workloadRow struct {
 	Namespace string `json:"namespace"`
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
@@ -16,19 +16,19 @@ type WorkloadRow struct {
 	// Undeclared pods request neither CPU nor memory.
 	Undeclared int `json:"podsWithoutRequests"`
 	// Requested is by all pods, Request by one of those that request it on average.
-	Requested Amounts `json:"requested"`
-	Request   Amounts `json:"requestOfPod"`
+	Requested resourceAmounts `json:"requested"`
+	Request   resourceAmounts `json:"requestOfPod"`
 	// Need is what a pod takes, by which Confidence, from 0 to 1.
-	Need       Amounts  `json:"needOfPod"`
-	Confidence Measured `json:"confidence"`
+	Need       resourceAmounts `json:"needOfPod"`
+	Confidence Measured        `json:"confidence"`
 	// Excess is what the pods that request a resource request above their need, 0 where they
 	// request less.
-	Excess Amounts `json:"excess"`
+	Excess resourceAmounts `json:"excess"`
 	// Recommended is what the containers of a pod should request, and Saving what the pods that request
 	// would request less then, with what their init containers and overhead still take; it is negative
 	// where they would request more.
-	Recommended Amounts `json:"recommendedOfPod"`
-	Saving      Amounts `json:"saving"`
+	Recommended resourceAmounts `json:"recommendedOfPod"`
+	Saving      resourceAmounts `json:"saving"`
 	// Stale reports that no pod was measured for long, HorizontallyScaled that an autoscaler sets the
 	// number of pods by their utilisation.
 	Stale              bool `json:"stale,omitempty"`
@@ -37,11 +37,11 @@ type WorkloadRow struct {
 	rank float64 // by excess, below 0 where that is unknown
 }
 
-func (w *WorkloadRow) profiled() bool { return w.Need.CPU.Known || w.Need.Memory.Known }
+func (w *workloadRow) profiled() bool { return w.Need.CPU.Known || w.Need.Memory.Known }
 
 // group is what is added up of a workload's pods.
 type group struct {
-	WorkloadRow
+	workloadRow
 	declared   [2]int // pods that request CPU, and memory
 	containers []string
 }
@@ -53,8 +53,8 @@ func (r *Report) addWorkloads(in *Input) {
 		p := &in.Pods[i]
 		g := groups[p.Workload]
 		if g == nil {
-			g = &group{WorkloadRow: WorkloadRow{Namespace: p.Workload.Namespace, Kind: p.Workload.Kind, Name: p.Workload.Name}}
-			g.Requested = Amounts{Is(0), Is(0)}
+			g = &group{workloadRow: workloadRow{Namespace: p.Workload.Namespace, Kind: p.Workload.Kind, Name: p.Workload.Name}}
+			g.Requested = resourceAmounts{Is(0), Is(0)}
 			groups[p.Workload] = g
 		}
 		g.add(p)
@@ -72,20 +72,20 @@ func (r *Report) addWorkloads(in *Input) {
 		whole.CPU += in.Nodes[i].Allocatable.CPU
 		whole.Memory += in.Nodes[i].Allocatable.Memory
 	}
-	r.Workloads = make([]WorkloadRow, 0, len(groups))
+	r.Workloads = make([]workloadRow, 0, len(groups))
 	for _, g := range groups {
 		g.compare(positive(whole))
-		r.Workloads = append(r.Workloads, g.WorkloadRow)
+		r.Workloads = append(r.Workloads, g.workloadRow)
 	}
-	slices.SortFunc(r.Workloads, func(a, b WorkloadRow) int {
+	slices.SortFunc(r.Workloads, func(a, b workloadRow) int {
 		return cmp.Or(cmp.Compare(b.rank, a.rank), byName(a.names(), b.names()))
 	})
 }
 
-func (w *WorkloadRow) names() []string { return []string{w.Namespace, w.Kind, w.Name} }
+func (w *workloadRow) names() []string { return []string{w.Namespace, w.Kind, w.Name} }
 
 // add counts a pod.
-func (g *group) add(p *Pod) {
+func (g *group) add(p *boundPod) {
 	g.Pods++
 	if undeclared(p) {
 		g.Undeclared++
@@ -106,9 +106,9 @@ func (g *group) add(p *Pod) {
 }
 
 // apply takes in what is known of the workload.
-func (g *group) apply(p *Profile) {
+func (g *group) apply(p *knownProfile) {
 	known := func(s profile.Share) Measured { return Measured{s.Amount, s.Confidence > 0} }
-	g.Need = Amounts{known(p.Need.CPU), known(p.Need.Memory)}
+	g.Need = resourceAmounts{known(p.Need.CPU), known(p.Need.Memory)}
 	g.Stale, g.HorizontallyScaled = p.Stale, p.HorizontallyScaled
 	if g.profiled() {
 		g.Confidence = Is(min(p.Need.CPU.Confidence, p.Need.Memory.Confidence))
@@ -118,7 +118,7 @@ func (g *group) apply(p *Profile) {
 
 // recommended adds up the targets of a pod's containers. It is unknown if one of them has none: the
 // sum of the others would look like a saving.
-func (g *group) recommended(advices []Advice) (sum Amounts) {
+func (g *group) recommended(advices []containerAdvice) (sum resourceAmounts) {
 	targets := make(map[string]profile.Amounts, len(advices))
 	for _, a := range advices {
 		targets[a.Container] = a.Target
@@ -133,7 +133,7 @@ func (g *group) recommended(advices []Advice) (sum Amounts) {
 		cpu, memory = cpu && target.CPU > 0, memory && target.Memory > 0
 		total.CPU, total.Memory = total.CPU+target.CPU, total.Memory+target.Memory
 	}
-	return Amounts{Measured{total.CPU, cpu}.orUnknown(), Measured{total.Memory, memory}.orUnknown()}
+	return resourceAmounts{Measured{total.CPU, cpu}.orUnknown(), Measured{total.Memory, memory}.orUnknown()}
 }
 
 // orUnknown drops the value of what is unknown.
@@ -145,7 +145,7 @@ func (m Measured) orUnknown() Measured {
 }
 
 // save adds what a pod would request less by the recommendation of what it requests.
-func (g *group) save(p *Pod) {
+func (g *group) save(p *boundPod) {
 	add := func(saving *Measured, target Measured, requests, floor, overhead float64) {
 		if target.Known && requests > 0 {
 			*saving = Is(saving.Value + requests - (max(target.Value, floor) + overhead))
@@ -156,9 +156,9 @@ func (g *group) save(p *Pod) {
 }
 
 // compare holds requests against need.
-func (g *group) compare(whole Amounts) {
+func (g *group) compare(whole resourceAmounts) {
 	g.rank = -1
-	for i, of := range []func(*Amounts) *Measured{func(a *Amounts) *Measured { return &a.CPU }, func(a *Amounts) *Measured { return &a.Memory }} {
+	for i, of := range []func(*resourceAmounts) *Measured{func(a *resourceAmounts) *Measured { return &a.CPU }, func(a *resourceAmounts) *Measured { return &a.Memory }} {
 		pods := float64(g.declared[i])
 		if pods == 0 {
 			continue
@@ -177,26 +177,26 @@ func (g *group) compare(whole Amounts) {
 const leastConfidence = .5
 
 // uncertain reports whether the workload's saving may not be one, or not be taken.
-func (w *WorkloadRow) uncertain() bool {
+func (w *workloadRow) uncertain() bool {
 	return w.Stale || w.HorizontallyScaled || w.Confidence.Value < leastConfidence
 }
 
-// Savings are sums over workloads.
-type Savings struct {
+// savings are sums over workloads.
+type savings struct {
 	// Saving is what pods would request less by recommendations, Shortfall what others would
 	// request more.
-	Saving    Amounts `json:"saving"`
-	Shortfall Amounts `json:"shortfall"`
+	Saving    resourceAmounts `json:"saving"`
+	Shortfall resourceAmounts `json:"shortfall"`
 	// UncertainSaving is in neither: it is by profiles that are stale or of a confidence below ½, or of
 	// workloads that are scaled by utilisation.
-	UncertainSaving Amounts `json:"uncertainSaving"`
+	UncertainSaving resourceAmounts `json:"uncertainSaving"`
 }
 
 // add adds a workload's.
-func (s *Savings) add(w *WorkloadRow) {
-	part := func(sign float64) Amounts {
+func (s *savings) add(w *workloadRow) {
+	part := func(sign float64) resourceAmounts {
 		of := func(m Measured) Measured { return Measured{max(sign*m.Value, 0), m.Known} }
-		return Amounts{of(w.Saving.CPU), of(w.Saving.Memory)}
+		return resourceAmounts{of(w.Saving.CPU), of(w.Saving.Memory)}
 	}
 	if w.uncertain() {
 		s.UncertainSaving = s.UncertainSaving.plus(part(1))
@@ -205,27 +205,27 @@ func (s *Savings) add(w *WorkloadRow) {
 	s.Saving, s.Shortfall = s.Saving.plus(part(1)), s.Shortfall.plus(part(-1))
 }
 
-// NamespaceRow is a namespace with pods.
-type NamespaceRow struct {
+// namespaceRow is a namespace with pods.
+type namespaceRow struct {
 	Namespace  string `json:"namespace"`
 	Pods       int    `json:"pods"`
 	Undeclared int    `json:"podsWithoutRequests"`
 	Workloads  int    `json:"workloads"`
 	// Profiled workloads have a measured need.
-	Profiled  int     `json:"profiledWorkloads"`
-	Requested Amounts `json:"requested"`
-	Excess    Amounts `json:"excess"`
-	Savings
+	Profiled  int             `json:"profiledWorkloads"`
+	Requested resourceAmounts `json:"requested"`
+	Excess    resourceAmounts `json:"excess"`
+	savings
 }
 
 // addNamespaces sums up workloads.
 func (r *Report) addNamespaces() {
-	rows := map[string]*NamespaceRow{}
+	rows := map[string]*namespaceRow{}
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
 		n := rows[w.Namespace]
 		if n == nil {
-			n = &NamespaceRow{Namespace: w.Namespace}
+			n = &namespaceRow{Namespace: w.Namespace}
 			rows[w.Namespace] = n
 		}
 		n.Pods += w.Pods
@@ -237,9 +237,9 @@ func (r *Report) addNamespaces() {
 		n.Requested, n.Excess = n.Requested.plus(w.Requested), n.Excess.plus(w.Excess)
 		n.add(w)
 	}
-	r.Namespaces = make([]NamespaceRow, 0, len(rows))
+	r.Namespaces = make([]namespaceRow, 0, len(rows))
 	for _, n := range rows {
 		r.Namespaces = append(r.Namespaces, *n)
 	}
-	slices.SortFunc(r.Namespaces, func(a, b NamespaceRow) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	slices.SortFunc(r.Namespaces, func(a, b namespaceRow) int { return cmp.Compare(a.Namespace, b.Namespace) })
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
-	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport/collect"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
@@ -69,7 +68,7 @@ func newReportCommand() *cobra.Command {
 // reportOutputs are the forms of a report.
 var reportOutputs = []string{"table", "json", "csv", "html"}
 
-// reportFlags are the flags of the fields of a collect.Config.
+// reportFlags are the flags of the fields of a requestreport.Config.
 var reportFlags = map[string]string{"For": "for", "Timeout": "timeout", "Recordings": "recording", "Objects": "objects"}
 
 func (o *reportOptions) run(ctx context.Context, out, progress io.Writer) error {
@@ -82,8 +81,8 @@ func (o *reportOptions) run(ctx context.Context, out, progress io.Writer) error 
 	}
 	defer done()
 	c.Progress = progress
-	in, err := collect.Collect(ctx, c)
-	if bad := field.By(err, "collect"); bad != nil {
+	in, err := requestreport.Collect(ctx, c)
+	if bad := field.By(err, "requestreport"); bad != nil {
 		return command.Usage(fmt.Errorf("--%s: %w", reportFlags[bad.Field], err))
 	}
 	if err != nil {
@@ -108,8 +107,8 @@ func (o *reportOptions) run(ctx context.Context, out, progress io.Writer) error 
 }
 
 // config is what the flags ask for; done closes what it opened. Its error is one of usage.
-func (o *reportOptions) config() (c collect.Config, done func(), err error) {
-	c = collect.Config{Recordings: o.recordings, For: o.measure, Timeout: o.timeout}
+func (o *reportOptions) config() (c requestreport.Config, done func(), err error) {
+	c = requestreport.Config{Recordings: o.recordings, For: o.measure, Timeout: o.timeout}
 	if o.objects != "" {
 		if o.kubeconfig != "" || o.context != "" {
 			return c, nil, fmt.Errorf("--objects: %w", errBoth)

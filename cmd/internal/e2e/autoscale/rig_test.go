@@ -17,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale"
-	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 	"github.com/spazio-scheduler/spazio/node/publish/publishtest"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
@@ -32,9 +31,6 @@ var (
 	buffers     = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Resource: "capacitybuffers"}
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
-
-// short are delays that a test can wait for.
-var short = plan.Config{ScaleUpDelay: time.Second, ScaleDownDelay: 3 * time.Second}
 
 // rig is a control plane with CapacityBuffers.
 type rig struct {
@@ -81,7 +77,10 @@ func newRigWith(t *testing.T, definition string) *rig {
 // schedule runs a scheduler with the controller in this process, owned by a Deployment or by none.
 func (r *rig) schedule(t *testing.T, kubeconfig, owner string) (hub *plugin.Hub, stop func()) {
 	t.Helper()
-	controller, err := autoscale.New(autoscale.Config{Namespace: namespace, Owner: owner, Config: short})
+	controller, err := autoscale.New(autoscale.Config{
+		Namespace: namespace, Owner: owner,
+		ScaleUpDelay: time.Second, ScaleDownDelay: 3 * time.Second, // that a test can wait for
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

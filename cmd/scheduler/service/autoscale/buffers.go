@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 )
 
 // buffersResource is what both autoscalers read.
@@ -30,7 +28,7 @@ const (
 
 // existing is what the API has of ours.
 type existing struct {
-	buffers []plan.Buffer
+	buffers []buffer
 	// applied has the digests of buffers and templates, by name.
 	applied, templates map[string]string
 	// incomplete has the message of the condition templateIncomplete, by name.
@@ -52,7 +50,7 @@ func (c *Controller) list(ctx context.Context) (existing, error) {
 			continue // not one of ours, whoever labelled it
 		}
 		replicas, _, _ := unstructured.NestedInt64(b.Object, "spec", "replicas")
-		e.buffers = append(e.buffers, plan.Buffer{Workload: workload, Replicas: int(replicas)})
+		e.buffers = append(e.buffers, buffer{Workload: workload, Replicas: int(replicas)})
 		e.applied[b.GetName()] = b.GetAnnotations()[hashAnnotation]
 		e.incomplete[b.GetName()] = conditionMessage(b)
 	}
@@ -82,7 +80,7 @@ func conditionMessage(b *unstructured.Unstructured) string {
 
 // write makes the API as it should be, and returns for how many pods the buffers that exist ask for
 // nodes, by workload. It goes on after an error.
-func (c *Controller) write(ctx context.Context, out plan.Output, newest map[string]*corev1.Pod, e existing) (asking map[string]int, err error) {
+func (c *Controller) write(ctx context.Context, out plannerOutput, newest map[string]*corev1.Pod, e existing) (asking map[string]int, err error) {
 	var errs []error
 	asking = make(map[string]int, len(out.Buffers))
 	keep := make(map[string]bool, len(e.buffers))
@@ -129,7 +127,7 @@ func (c *Controller) write(ctx context.Context, out plan.Output, newest map[stri
 }
 
 // ask applies the template and the buffer of a workload as far as they differ.
-func (c *Controller) ask(ctx context.Context, b plan.Buffer, pod *corev1.Pod, e existing) error {
+func (c *Controller) ask(ctx context.Context, b buffer, pod *corev1.Pod, e existing) error {
 	name := nameOf(b.Workload)
 	t := corev1.PodTemplate{ObjectMeta: c.objectMeta(b.Workload), Template: template(pod, b.Demand)}
 	t.APIVersion, t.Kind = "v1", "PodTemplate"

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale"
-	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/profile"
 )
@@ -39,7 +38,7 @@ func TestBufferAsksWithoutItsCondition(t *testing.T) {
 	})
 	controller.Connect(fake.NewClientset(), buffers, nil, nil, time.Now)
 	pod := &corev1.Pod{Spec: corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}}}}
-	asking, err := controller.Ask(t.Context(), []plan.Buffer{{Workload: "a", Replicas: 3}}, map[string]*corev1.Pod{"a": pod})
+	asking, err := controller.Ask(t.Context(), []autoscale.Buffer{{Workload: "a", Replicas: 3}}, map[string]*corev1.Pod{"a": pod})
 	if err == nil || !strings.Contains(err.Error(), "capacitybuffers/status") {
 		t.Errorf("%v, want the error of the status", err)
 	}

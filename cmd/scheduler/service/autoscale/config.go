@@ -1,6 +1,7 @@
 package autoscale
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
@@ -19,8 +19,21 @@ type Config struct {
 	Namespace string
 	// Owner is the Deployment there that owns them, so that they go with it; empty for none.
 	Owner string
-	plan.Config
+	// ScaleUpDelay is how long a workload's pods wait before a buffer asks for nodes, and how long a
+	// node refuses pods before it is labelled as full. Zero means 30 seconds.
+	ScaleUpDelay time.Duration
+	// ScaleDownDelay is how long a buffer keeps its size after fewer pods wait. A node keeps its
+	// label and its protection for half of it. Zero means 2 minutes.
+	ScaleDownDelay time.Duration
+	// MaxReplicas bounds the pods that one buffer asks for. Zero means 100.
+	MaxReplicas int
+	// ProtectAbove is the share of a node's CPU or memory in use above which it is busy. Zero means
+	// half.
+	ProtectAbove float64
 }
+
+// ErrInvalid is what the errors of Validate and Parse wrap.
+var ErrInvalid = errors.New("invalid configuration")
 
 // settings are the keys that Parse takes.
 var settings = map[string]func(c *Config, value string) error{
@@ -60,11 +73,33 @@ func (c Config) Validate() error {
 	if c.Namespace == "" {
 		return refuse("namespace", c.Namespace, errRequired)
 	}
-	return c.Config.Validate()
+	for _, f := range []struct {
+		name  string
+		value any
+		isOK  bool
+		why   string
+	}{
+		{"scaleUpDelay", c.ScaleUpDelay, c.ScaleUpDelay >= 0, "must not be negative"},
+		{"scaleDownDelay", c.ScaleDownDelay, c.ScaleDownDelay >= 0, "must not be negative"},
+		{"maxReplicas", c.MaxReplicas, c.MaxReplicas >= 0, "must not be negative"},
+		{"protectAbove", c.ProtectAbove, c.ProtectAbove >= 0 && c.ProtectAbove <= 1, "must be from 0 to 1"},
+	} {
+		if !f.isOK {
+			return refuse(f.name, f.value, errors.New(f.why))
+		}
+	}
+	return nil
+}
+
+// withDefaults returns c with its zero fields set.
+func (c Config) withDefaults() Config {
+	c.ScaleUpDelay, c.ScaleDownDelay = cmp.Or(c.ScaleUpDelay, 30*time.Second), cmp.Or(c.ScaleDownDelay, 2*time.Minute)
+	c.MaxReplicas, c.ProtectAbove = cmp.Or(c.MaxReplicas, 100), cmp.Or(c.ProtectAbove, 0.5)
+	return c
 }
 
 func refuse(name string, value any, err error) error {
-	return &field.Error{Package: "autoscale", Field: name, Value: value, Err: fmt.Errorf("%w: %w", plan.ErrInvalid, err)}
+	return &field.Error{Package: "autoscale", Field: name, Value: value, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 }
 
 // maxPeriod is the time between two passes. It is shorter where the delays are.
@@ -72,5 +107,5 @@ const maxPeriod = 5 * time.Second
 
 // period returns the time between two passes.
 func (c Config) period() time.Duration {
-	return max(min(maxPeriod, c.WithDefaults().ScaleUpDelay/6, c.WithDefaults().ScaleDownDelay/12), 200*time.Millisecond)
+	return max(min(maxPeriod, c.withDefaults().ScaleUpDelay/6, c.withDefaults().ScaleDownDelay/12), 200*time.Millisecond)
 }

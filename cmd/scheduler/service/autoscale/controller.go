@@ -24,7 +24,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -59,7 +58,7 @@ type Controller struct {
 	recorder events.EventRecorder
 	now      func() time.Time
 	// planner is nil while another scheduler leads.
-	planner *plan.Planner
+	planner *planner
 	owners  []metav1.OwnerReference
 	// deferred are the nodes that are not written now.
 	deferred deferrals
@@ -178,7 +177,7 @@ func (c *Controller) pass(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, maxPass)
 	defer cancel()
 	if c.planner == nil {
-		c.planner = plan.New(c.config.Config)
+		c.planner = newPlanner(c.config)
 	}
 	waiters := c.hub.WaitingForRoom()
 	waiting, newest := group(waiters)
@@ -187,7 +186,7 @@ func (c *Controller) pass(ctx context.Context) error {
 		waiting = nil
 	}
 	nodes := c.nodes()
-	out := c.planner.Decide(plan.Input{Now: c.now(), Waiting: waiting, Nodes: nodes, Buffers: e.buffers, BuffersUnknown: listErr != nil})
+	out := c.planner.decide(plannerInput{Now: c.now(), Waiting: waiting, Nodes: nodes, Buffers: e.buffers, BuffersUnknown: listErr != nil})
 	errs := []error{listErr, c.mark(ctx, out.Nodes)}
 	if listErr == nil {
 		asking, err := c.write(ctx, out, newest, e)
@@ -199,7 +198,7 @@ func (c *Controller) pass(ctx context.Context) error {
 }
 
 // group returns the workloads whose pods wait, and the newest pod of each.
-func group(waiters []plugin.RoomWaiter) (waiting []plan.Waiting, newest map[string]*corev1.Pod) {
+func group(waiters []plugin.RoomWaiter) (waiting []waitingPods, newest map[string]*corev1.Pod) {
 	at := make(map[string]int)
 	newest = make(map[string]*corev1.Pod)
 	for _, w := range waiters {
@@ -208,7 +207,7 @@ func group(waiters []plugin.RoomWaiter) (waiting []plan.Waiting, newest map[stri
 		if !known {
 			i = len(waiting)
 			at[of] = i
-			waiting = append(waiting, plan.Waiting{Workload: of, Oldest: w.Since, Demand: plan.Amount{CPU: w.Cores, Memory: w.Bytes}})
+			waiting = append(waiting, waitingPods{Workload: of, Oldest: w.Since, Demand: amount{CPU: w.Cores, Memory: w.Bytes}})
 		}
 		g := &waiting[i]
 		g.Pods++
@@ -260,7 +259,7 @@ func (c *Controller) announce(waiters []plugin.RoomWaiter, asking map[string]int
 }
 
 // count sets the gauges to what a pass has found.
-func (c *Controller) count(buffers []plan.Buffer, nodes []plan.Node) {
+func (c *Controller) count(buffers []buffer, nodes []plannedNode) {
 	pods, full, protected := 0, 0, 0
 	for _, b := range buffers {
 		pods += b.Replicas

@@ -12,5 +12,6 @@
 //
 // It writes by server-side apply as the field manager [FieldManager], so that an annotation that
 // somebody else set stays when ours goes. Everything that it has written has a label, by which the
-// next leader finds it. What should exist is decided by package plan.
+// next leader finds it. What should exist is decided by planner, which knows no
+// API.
 package autoscale

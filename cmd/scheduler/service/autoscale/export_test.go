@@ -12,7 +12,6 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/events"
 
-	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -22,6 +21,13 @@ var (
 	NameOf   = nameOf
 	Omitted  = omitted
 	Planned  = planned
+)
+
+type (
+	Amount     = amount
+	Buffer     = buffer
+	Node       = plannedNode
+	NodeChange = nodeChange
 )
 
 // LeaderTransport returns the transport of a scheduler that may not lead.
@@ -35,7 +41,7 @@ func (c *Controller) Connect(client kubernetes.Interface, dynamic dynamic.Interf
 }
 
 // Mark writes nodes. The list has the nodes that are not written for a while.
-func (c *Controller) Mark(ctx context.Context, changes []plan.NodeChange) (deferred []string, err error) {
+func (c *Controller) Mark(ctx context.Context, changes []nodeChange) (deferred []string, err error) {
 	err = c.mark(ctx, changes)
 	for _, change := range changes {
 		if c.deferred.isDeferred(change.Node, c.now()) {
@@ -46,8 +52,8 @@ func (c *Controller) Mark(ctx context.Context, changes []plan.NodeChange) (defer
 }
 
 // Ask writes buffers of which none exists.
-func (c *Controller) Ask(ctx context.Context, buffers []plan.Buffer, newest map[string]*corev1.Pod) (asking map[string]int, err error) {
-	return c.write(ctx, plan.Output{Buffers: buffers}, newest, existing{})
+func (c *Controller) Ask(ctx context.Context, buffers []buffer, newest map[string]*corev1.Pod) (asking map[string]int, err error) {
+	return c.write(ctx, plannerOutput{Buffers: buffers}, newest, existing{})
 }
 
 // Announce returns the buffer of each pod.

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -46,9 +45,9 @@ func (d deferrals) add(node string, now time.Time, err error) {
 }
 
 // expire forgets the nodes whose time has come and that need no write.
-func (d deferrals) expire(now time.Time, changes []plan.NodeChange) {
+func (d deferrals) expire(now time.Time, changes []nodeChange) {
 	maps.DeleteFunc(d, func(node string, of deferral) bool {
-		return !now.Before(of.until) && !slices.ContainsFunc(changes, func(c plan.NodeChange) bool { return c.Node == node })
+		return !now.Before(of.until) && !slices.ContainsFunc(changes, func(c nodeChange) bool { return c.Node == node })
 	})
 }
 
@@ -65,7 +64,7 @@ func (d deferrals) err() error {
 
 // mark writes nodes' labels and annotations. A node's error puts off the next write of that node
 // alone. After several in a row, or when the pass ends, the other nodes wait for the next pass.
-func (c *Controller) mark(ctx context.Context, changes []plan.NodeChange) error {
+func (c *Controller) mark(ctx context.Context, changes []nodeChange) error {
 	c.deferred.expire(c.now(), changes)
 	for inARow := 0; len(changes) > 0 && inARow < maxErrors && ctx.Err() == nil; changes = changes[1:] {
 		node := changes[0].Node
@@ -83,7 +82,7 @@ func (c *Controller) mark(ctx context.Context, changes []plan.NodeChange) error 
 }
 
 // markNode writes a node, and reports whether it then has the labels that it should, or is gone.
-func (c *Controller) markNode(ctx context.Context, change plan.NodeChange) (done bool, err error) {
+func (c *Controller) markNode(ctx context.Context, change nodeChange) (done bool, err error) {
 	node, err := c.lister.Get(change.Node)
 	if err != nil { // the API has it no more
 		return true, nil
@@ -106,7 +105,7 @@ func (c *Controller) markNode(ctx context.Context, change plan.NodeChange) (done
 
 // nodeApply returns what is applied to a node. It has the node's UID, without which the API server
 // would create a node that has been deleted.
-func nodeApply(node *corev1.Node, change plan.NodeChange) map[string]any {
+func nodeApply(node *corev1.Node, change nodeChange) map[string]any {
 	labels, annotations := map[string]string{}, map[string]string{}
 	if change.Full {
 		labels[plugin.FullLabel] = labelValue

@@ -23,7 +23,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale"
-	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -73,9 +72,9 @@ func newMarks(t *testing.T, nodes int) *marks {
 func nodeName(i int) string { return fmt.Sprintf("n%02d", i) }
 
 // all returns changes of that many nodes.
-func all(nodes int) (changes []plan.NodeChange) {
+func all(nodes int) (changes []autoscale.NodeChange) {
 	for i := range nodes {
-		changes = append(changes, plan.NodeChange{Node: nodeName(i), Full: true})
+		changes = append(changes, autoscale.NodeChange{Node: nodeName(i), Full: true})
 	}
 	return changes
 }

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
-	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -15,7 +14,7 @@ import (
 var protection = []string{"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt"}
 
 // nodes returns the nodes that the API has, with what they measure.
-func (c *Controller) nodes() (list []plan.Node) {
+func (c *Controller) nodes() (list []plannedNode) {
 	measured := c.hub.MeasuredNodes()
 	requested := c.requested(measured)
 	for _, m := range measured {
@@ -32,10 +31,10 @@ func (c *Controller) nodes() (list []plan.Node) {
 
 // planned returns a node as it measures itself and as the API has it. A label of ours to which somebody
 // gave another value is theirs: the node never gets what it stands for.
-func planned(m plugin.MeasuredNode, node *corev1.Node) plan.Node {
-	n := plan.Node{
+func planned(m plugin.MeasuredNode, node *corev1.Node) plannedNode {
+	n := plannedNode{
 		Name: m.Name, HasReported: m.HasReported, Refuses: m.Refuses && isOurs(node.Labels, plugin.FullLabel),
-		IsReady: isReady(node), IsMeasured: m.IsMeasured, Use: plan.Amount{CPU: m.CPU, Memory: m.Memory},
+		IsReady: isReady(node), IsMeasured: m.IsMeasured, Use: amount{CPU: m.CPU, Memory: m.Memory},
 		IsFull: node.Labels[plugin.FullLabel] == labelValue, IsProtected: node.Labels[plugin.ProtectedLabel] == labelValue,
 	}
 	for _, key := range protection {
@@ -63,13 +62,13 @@ func isReady(node *corev1.Node) bool {
 }
 
 // sum is what pods request, in cores and bytes.
-type sum plan.Amount
+type sum amount
 
 // of returns the share of what a node has. A node that states nothing counts as requested
 // altogether.
-func (s *sum) of(node *corev1.Node) plan.Amount {
+func (s *sum) of(node *corev1.Node) amount {
 	if s == nil {
-		return plan.Amount{}
+		return amount{}
 	}
 	share := func(requested float64, name corev1.ResourceName) float64 {
 		if has := node.Status.Allocatable[name]; !has.IsZero() {
@@ -77,13 +76,13 @@ func (s *sum) of(node *corev1.Node) plan.Amount {
 		}
 		return math.Inf(1)
 	}
-	return plan.Amount{CPU: share(s.CPU, corev1.ResourceCPU), Memory: share(s.Memory, corev1.ResourceMemory)}
+	return amount{CPU: share(s.CPU, corev1.ResourceCPU), Memory: share(s.Memory, corev1.ResourceMemory)}
 }
 
 // requested sums up the requests of the pods on nodes that use much of a resource. On others
 // they do not matter.
 func (c *Controller) requested(nodes []plugin.MeasuredNode) map[string]*sum {
-	above, sums := c.config.WithDefaults().ProtectAbove, map[string]*sum{}
+	above, sums := c.config.withDefaults().ProtectAbove, map[string]*sum{}
 	for _, n := range nodes {
 		if n.IsMeasured && (n.CPU > above || n.Memory > above) {
 			sums[n.Name] = &sum{}

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
-	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -32,7 +31,7 @@ const placeholderImage = "registry.k8s.io/pause:3.10"
 
 // template returns the pod that an autoscaler is to find nodes for in the place of a waiting pod:
 // what decides which nodes it may go to, except volumes, and what it takes.
-func template(pod *corev1.Pod, demand plan.Amount) corev1.PodTemplateSpec {
+func template(pod *corev1.Pod, demand amount) corev1.PodTemplateSpec {
 	spec := pod.Spec.DeepCopy()
 	t := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations, PriorityClassName: spec.PriorityClassName,
@@ -91,7 +90,7 @@ func notFull(a *corev1.Affinity) *corev1.NodeSelector {
 
 // resources returns the requests, and equal limits for what the API server takes no requests of
 // without: huge pages and extended resources.
-func resources(pod *corev1.Pod, demand plan.Amount) corev1.ResourceRequirements {
+func resources(pod *corev1.Pod, demand amount) corev1.ResourceRequirements {
 	r := corev1.ResourceRequirements{Requests: requests(pod, demand)}
 	for name, amount := range r.Requests {
 		isNative := !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
@@ -107,7 +106,7 @@ func resources(pod *corev1.Pod, demand plan.Amount) corev1.ResourceRequirements 
 }
 
 // requests returns what the pod declares or what it is measured to take, whichever is more.
-func requests(pod *corev1.Pod, demand plan.Amount) corev1.ResourceList {
+func requests(pod *corev1.Pod, demand amount) corev1.ResourceList {
 	list := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	raise := func(name corev1.ResourceName, to *resource.Quantity) {
 		if declared := list[name]; to.Cmp(declared) > 0 {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale"
-	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
@@ -36,11 +35,11 @@ func TestTemplate(t *testing.T) {
 	tolerations := []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
 	for name, c := range map[string]struct {
 		pod    corev1.Pod
-		demand plan.Amount
+		demand autoscale.Amount
 		want   corev1.PodTemplateSpec
 	}{
 		"a pod that declares nothing": {
-			demand: plan.Amount{CPU: 0.2501, Memory: 100<<20 + 1},
+			demand: autoscale.Amount{CPU: 0.2501, Memory: 100<<20 + 1},
 			want: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Affinity:   required(term(isNotFull), term(isTemplate)),
 				Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("251m", "101Mi")}}},
@@ -54,7 +53,7 @@ func TestTemplate(t *testing.T) {
 		},
 		"a pod that requests more CPU than it takes, and less memory": {
 			pod:    corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("2", "1Mi")}}}}},
-			demand: plan.Amount{CPU: 0.5, Memory: 64 << 20},
+			demand: autoscale.Amount{CPU: 0.5, Memory: 64 << 20},
 			want: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Affinity:   required(term(isNotFull), term(isTemplate)),
 				Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("2", "64Mi")}}},
@@ -80,7 +79,7 @@ func TestTemplate(t *testing.T) {
 				Affinity: required(term(inZone), term(onDisk), term()),
 				NodeName: "", SchedulerName: "spazio", ServiceAccountName: "own", Volumes: []corev1.Volume{{Name: "data"}},
 			}},
-			demand: plan.Amount{CPU: 1, Memory: 1 << 20},
+			demand: autoscale.Amount{CPU: 1, Memory: 1 << 20},
 			want: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				NodeSelector: map[string]string{"arch": "arm"}, PriorityClassName: "high", Tolerations: tolerations, TopologySpreadConstraints: spread,
 				Affinity:   required(term(inZone, isNotFull), term(onDisk, isNotFull), term(), term(inZone, isTemplate), term(onDisk, isTemplate)),
@@ -152,7 +151,7 @@ func TestParse(t *testing.T) {
 		{given: map[string]string{"namespace": "n"}, want: autoscale.Config{Namespace: "n"}},
 		{
 			given: map[string]string{"namespace": "n", "owner": "o", "scaleUpDelay": "5s", "scaleDownDelay": "1m", "maxReplicas": "7", "protectAbove": "0.25"},
-			want:  autoscale.Config{Namespace: "n", Owner: "o", Config: plan.Config{ScaleUpDelay: 5 * time.Second, ScaleDownDelay: time.Minute, MaxReplicas: 7, ProtectAbove: 0.25}},
+			want:  autoscale.Config{Namespace: "n", Owner: "o", ScaleUpDelay: 5 * time.Second, ScaleDownDelay: time.Minute, MaxReplicas: 7, ProtectAbove: 0.25},
 		},
 		{given: map[string]string{"owner": "o"}, field: "namespace"},
 		{given: map[string]string{"namespace": "n", "scaleupdelay": "5s"}, field: "key"},
@@ -163,7 +162,7 @@ func TestParse(t *testing.T) {
 		got, err := autoscale.Parse(c.given)
 		var refused *field.Error
 		switch {
-		case c.field != "" && (!errors.As(err, &refused) || refused.Field != c.field || !errors.Is(err, plan.ErrInvalid)):
+		case c.field != "" && (!errors.As(err, &refused) || refused.Field != c.field || !errors.Is(err, autoscale.ErrInvalid)):
 			t.Errorf("%v: %v, want %s refused", c.given, err, c.field)
 		case c.field == "" && (err != nil || got != c.want):
 			t.Errorf("%v: %+v, %v", c.given, got, err)

@@ -1,0 +1,113 @@
+package requestreport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/spazio-scheduler/spazio/field"
+)
+
+// errConfig is wrapped by the field.Error of a Config, or of what it leads to.
+var errConfig = errors.New("invalid configuration or input")
+
+// Config selects what is read.
+type Config struct {
+	// Cluster leads to the API server. It is not asked if Objects is set, and without both no
+	// requests are known.
+	Cluster *rest.Config
+	// Objects is a file of kubectl's.
+	Objects io.Reader
+	// Recordings are directories or files of agents' recordings. With them, or with Objects, no agent
+	// is asked.
+	Recordings []string
+	// For is how long agents are asked; 0 asks them once.
+	For time.Duration
+	// Timeout bounds one answer.
+	Timeout time.Duration
+	// Progress gets a line every minute while agents are asked, if set.
+	Progress io.Writer
+	// Source names the cluster in the report.
+	Source string
+	// Now is the time, Wait waits until a time, and Bound ends a context then; nil is the real time.
+	Now   func() time.Time
+	Wait  func(context.Context, time.Time) error
+	Bound func(context.Context, time.Time) (context.Context, context.CancelFunc)
+}
+
+// mostFor bounds For: what is kept of a node grows with it.
+const mostFor = 24 * time.Hour
+
+func (c *Config) validate() error {
+	refuse := func(name string, value any, want string) error {
+		return &field.Error{Package: "requestreport", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errConfig, want)}
+	}
+	switch {
+	case c.For < 0 || c.For > mostFor:
+		return refuse("For", c.For, fmt.Sprintf("from 0 to %v", mostFor))
+	case c.For > 0 && (c.Objects != nil || len(c.Recordings) > 0):
+		return refuse("For", c.For, "0 where no agent is asked")
+	case c.Timeout <= 0:
+		return refuse("Timeout", c.Timeout, "positive")
+	case c.Cluster == nil && c.Objects == nil && len(c.Recordings) == 0:
+		return refuse("Cluster", nil, "given, or Objects or Recordings")
+	}
+	return nil
+}
+
+// Collect reads the input of a report. The error is a *field.Error of the Config, or that of what
+// could not be read.
+func Collect(ctx context.Context, c Config) (Input, error) {
+	if err := c.validate(); err != nil {
+		return Input{}, err
+	}
+	if c.Now == nil {
+		c.Now, c.Wait, c.Bound = time.Now, wait, context.WithDeadline
+	}
+	o := newObjects(len(c.Recordings) > 0)
+	var err error
+	switch {
+	case c.Objects != nil:
+		err = o.decode(c.Objects)
+	case c.Cluster != nil:
+		err = o.read(ctx, c.Cluster, c.Timeout)
+	}
+	if err != nil {
+		return Input{}, err
+	}
+	in := Input{MadeAt: c.Now(), Source: c.Source, Requests: c.Cluster != nil || c.Objects != nil, Pods: o.pods, Notes: o.notes}
+	nodes := o.nodes
+	switch {
+	case len(c.Recordings) > 0:
+		var notes []string
+		notes, err = o.replay(c.Recordings, nodes)
+		in.Notes = append(in.Notes, notes...)
+	case c.Objects == nil:
+		var notes []string
+		notes, err = o.sample(ctx, &c, nodes)
+		in.Notes = append(in.Notes, notes...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		in.Nodes = append(in.Nodes, *nodes[name])
+	}
+	in.Profiles = o.profiles
+	return in, err
+}
+
+// wait waits until a time, or until ctx ends.
+func wait(ctx context.Context, until time.Time) error {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,7 +1,0 @@
-package parts
-
-// Exports for tests outside the package.
-
-var (
-	ErrEnded = errEnded
-)
