@@ -1,7 +1,7 @@
 // Package source reads what a machine shows of the energy it takes: counters and
 // gauges as [energy.Reading], for an [energy.Meter].
 //
-//   - powercap: RAPL's counters below /sys/class/powercap.
+//   - [Powercap]: RAPL's counters below /sys/class/powercap.
 //   - shared: the same tree, as a host publishes it for its guests.
 //   - hwmon: energy counters and power meters below /sys/class/hwmon.
 //   - redfish: a board's management controller, over HTTPS.

@@ -72,7 +72,7 @@ func Open(ctx context.Context, c Config) (*Chain, error) {
 		return nil, err
 	}
 	all := map[string]func() (Source, error){
-		NamePowercap: func() (Source, error) { return opened(newPowercap(c.Powercap)) },
+		NamePowercap: func() (Source, error) { return opened(NewPowercap(c.Powercap)) },
 		NameShared:   func() (Source, error) { return opened(newShared(c.SharedRoot)) },
 		NameHwmon:    func() (Source, error) { return opened(newHwmon(c.HwmonRoot)) },
 	}

@@ -15,10 +15,10 @@ var (
 	// errRefused is that a source answers, and that its readings can't be energy of this
 	// machine.
 	errRefused = errors.New("its readings are refused")
-	// errStill is that a source answers, and that no energy has been counted for some time, by
+	// ErrStill is that a source answers, and that no energy has been counted for some time, by
 	// none of its counters or by one of them: a machine that runs takes some, and so does each
 	// of its processors.
-	errStill = errors.New("its counters do not move")
+	ErrStill = errors.New("its counters do not move")
 )
 
 const (
@@ -46,7 +46,7 @@ type zoneMoved struct {
 	at      time.Time
 }
 
-// accept returns an error that wraps errRefused, errStill or ErrUnchanged, or nil: also where
+// accept returns an error that wraps errRefused, ErrStill or ErrUnchanged, or nil: also where
 // nothing is known yet, as of the first readings. Counters that a machine updates seldom are
 // ErrUnchanged until they move, so that what they count is divided by the time that it took.
 func (j *judge) accept(readings []energy.Reading, of Source, at time.Time) error {
@@ -82,12 +82,12 @@ func (j *judge) accept(readings []energy.Reading, of Source, at time.Time) error
 		j.moved = at
 	}
 	if still = at.Sub(j.moved); !begins && still >= stillFor {
-		return fmt.Errorf("%w: for %v", errStill, still.Round(time.Second))
+		return fmt.Errorf("%w: for %v", ErrStill, still.Round(time.Second))
 	}
 	return stuck
 }
 
-// standing returns an error that wraps errStill and names a counter that is summed and has stood
+// standing returns an error that wraps ErrStill and names a counter that is summed and has stood
 // still for stillFor. A gauge may show 0, as that of a supply in reserve does.
 func (j *judge) standing(readings []energy.Reading, of Source, at time.Time, begins bool) error {
 	if !of.Quality().IsInstrument() {
@@ -107,7 +107,7 @@ func (j *judge) standing(readings []energy.Reading, of Source, at time.Time, beg
 		if !known || was.counter != r.Counter {
 			j.zones[r.Zone] = zoneMoved{r.Counter, at}
 		} else if still := at.Sub(was.at); still >= stillFor {
-			return fmt.Errorf("%w: zone %q for %v, while others do", errStill, r.Zone, still.Round(time.Second))
+			return fmt.Errorf("%w: zone %q for %v, while others do", ErrStill, r.Zone, still.Round(time.Second))
 		}
 	}
 	return nil

@@ -19,9 +19,9 @@ type PowercapConfig struct {
 	Zones Zones
 }
 
-// powercap reads RAPL's counters. Files stay open; the tree is listed anew each minute
+// Powercap reads RAPL's counters. Files stay open; the tree is listed anew each minute
 // and after a file could not be read, for processors come and go.
-type powercap struct {
+type Powercap struct {
 	about
 	config PowercapConfig
 	zones  []zone
@@ -36,15 +36,15 @@ type powercap struct {
 // relist is how often the tree is looked at for what has come.
 const relist = time.Minute
 
-// newPowercap finds the zones of the tree. The error is a *field.Error, or wraps
+// NewPowercap finds the zones of the tree. The error is a *field.Error, or wraps
 // ErrNoPower or ErrNotPermitted.
-func newPowercap(c PowercapConfig) (*powercap, error) {
+func NewPowercap(c PowercapConfig) (*Powercap, error) {
 	if int(c.Zones) >= len(zonesNames) {
 		return nil, invalid("Zones", uint8(c.Zones), "PackageDRAM or Psys")
 	}
 	c.Root = cmp.Or(c.Root, "/sys/class/powercap")
 	// Hardware counts about each millisecond.
-	p := &powercap{about: about{"powercap", energy.Measured, time.Millisecond}, config: c}
+	p := &Powercap{about: about{"powercap", energy.Measured, time.Millisecond}, config: c}
 	if err := p.open(); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func newPowercap(c PowercapConfig) (*powercap, error) {
 }
 
 // Close implements Source.
-func (p *powercap) Close() error {
+func (p *Powercap) Close() error {
 	var errs []error
 	for _, f := range p.files {
 		errs = append(errs, f.file.Close())
@@ -62,7 +62,7 @@ func (p *powercap) Close() error {
 }
 
 // open lists the tree and opens the counters of the first driver of which one can be read.
-func (p *powercap) open() (err error) {
+func (p *Powercap) open() (err error) {
 	if p.dirs, err = zoneDirs(p.config.Root); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (p *powercap) open() (err error) {
 }
 
 // reads reports whether a counter that is summed can be read.
-func (p *powercap) reads() bool {
+func (p *Powercap) reads() bool {
 	for i := range p.zones {
 		if _, err := p.files[i].read(p.buffer[:]); err == nil && !p.zones[i].part {
 			return true
@@ -88,7 +88,7 @@ func (p *powercap) reads() bool {
 
 // openDriver opens each counter of a driver; zones that can't be read are left out, of all the
 // error is returned. A part that is left out is missing from no sum, and no error.
-func (p *powercap) openDriver(dirs []string) error {
+func (p *Powercap) openDriver(dirs []string) error {
 	zones, err := findZones(p.config.Root, dirs, p.config.Zones)
 	refused, parts := []error{err}, []error(nil)
 	for _, z := range zones {
@@ -110,7 +110,7 @@ func (p *powercap) openDriver(dirs []string) error {
 }
 
 // follow lists the tree anew if it is time to, and opens it again if it has changed.
-func (p *powercap) follow(at time.Time) {
+func (p *Powercap) follow(at time.Time) {
 	if p.listed.IsZero() {
 		p.listed = at
 	}
@@ -124,7 +124,7 @@ func (p *powercap) follow(at time.Time) {
 }
 
 // ReadTo implements Source.
-func (p *powercap) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+func (p *Powercap) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
 	dst = dst[:0]
 	p.follow(at)
 	if len(p.zones) == 0 {
@@ -160,7 +160,7 @@ func (p *powercap) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading,
 
 // mirrored reports whether one of the readings before r is of the same counter, as where each
 // die of a package shows that of the package: it is summed once.
-func (p *powercap) mirrored(before []energy.Reading, r *energy.Reading, twin string) bool {
+func (p *Powercap) mirrored(before []energy.Reading, r *energy.Reading, twin string) bool {
 	for i := range before {
 		other := p.shown[i]
 		if p.zones[other].twin != twin || before[i].Part {
