@@ -19,22 +19,22 @@ import (
 // the tree smaller lowers the limit in the same commit; a limit rises only with a new feature, and
 // the commit says which.
 var budget = map[string]int{
-	"modules":                    27,
-	"packages":                   168,
-	"lines of code":              116086, // without comments and blank lines; scripts count
-	"exported names":             3805,
-	"exported fields":            3177,
+	"modules":                    26,
+	"packages":                   153,
+	"lines of code":              114241, // without comments and blank lines; scripts count
+	"exported names":             3489,
+	"exported fields":            2767,
 	"FieldError types":           1,
 	"own flags":                  222,
 	"SpazioArgs fields":          33,
 	"metrics":                    105,
 	"SVG files":                  7,
 	"words of README":            799,
-	"words of docs":              24136,
+	"words of docs":              24134,
 	"words of CONTRIBUTING":      790,
-	"words of CHANGELOG":         644,
+	"words of CHANGELOG":         643,
 	"words of BENCHMARKS":        1063,
-	"words of generated reports": 20068,
+	"words of generated reports": 20048,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.
