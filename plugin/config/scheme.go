@@ -23,7 +23,7 @@ const (
 )
 
 // A KubeSchedulerConfiguration is written in version v1, and a scheduler converts it to the internal
-// version. Both have the same types, so converting them sets nothing but their kind.
+// version. Both have the same types, so converting them only sets their kind.
 var (
 	externalVersion = schema.GroupVersion{Group: group, Version: "v1"}
 	internalVersion = schema.GroupVersion{Group: group, Version: runtime.APIVersionInternal}
