@@ -19,8 +19,7 @@ import (
 type metrics struct {
 	samples, missed, steps prometheus.Counter
 	drops                  *prometheus.CounterVec
-	rate, held             prometheus.Gauge
-	avail, pods, saturated prometheus.Gauge
+	held, avail, saturated prometheus.Gauge
 	usage, capacity, cost  *prometheus.GaugeVec
 	channels               atomic.Pointer[[]channelMetrics]
 }
@@ -39,10 +38,8 @@ func newMetrics(r prometheus.Registerer, source telemetry.PodSource) (*metrics, 
 		samples:   b.counter("samples_total", "Samples taken."),
 		missed:    b.counter("ticks_missed_total", "Samples that were not taken because the one before was late."),
 		steps:     b.counter("clock_steps_total", "Steps of the wall clock by more than a second, suspends among them."),
-		rate:      b.gauge("sample_rate_hertz", "Samples a second over the last ten seconds."),
 		held:      b.gauge("sample_rate_held", "0 while samples can't keep their rate."),
 		avail:     b.gauge("avail_pods", "Pods that still fit, by the last report; may be negative."),
-		pods:      b.gauge("pods", "Pods that run on the node."),
 		saturated: b.gauge("saturated", "1 while a channel is full."),
 		usage:     b.gauges("channel_usage_ratio", "Usage of a channel after filtering, 0 to 1."),
 		capacity:  b.gauges("channel_capacity_ratio", "Share of a channel that is there for pods, at most 1."),
@@ -107,7 +104,6 @@ func (m *metrics) interval(got, want time.Duration) {
 
 func (m *metrics) paced(p span) {
 	if m != nil {
-		m.rate.Set(p.Rate)
 		m.held.Set(number(p.Held))
 	}
 }
@@ -141,7 +137,6 @@ func (m *metrics) reported(r *agent.Report) {
 		return
 	}
 	m.avail.Set(r.Avail)
-	m.pods.Set(float64(len(r.Pods)))
 	m.saturated.Set(number(r.Saturated))
 	for i, series := range m.of(r.Channels) {
 		c := r.Channels[i]

@@ -48,11 +48,11 @@ const (
 type metricSet struct {
 	// toReserve is the time from a pod's first attempt to its reservation, toListed the time from
 	// there until a report lists it.
-	signalAge, toReserve, toListed                               *metrics.Histogram
-	free, freeWhole, inflight, pending, forRoom, wanted, streams *metrics.Gauge
-	overdue                                                      *metrics.Counter
-	nodes                                                        map[string]metrics.GaugeMetric
-	rejections                                                   [reserve.NoMemory + 1]metrics.CounterMetric
+	signalAge, toReserve, toListed                      *metrics.Histogram
+	free, freeWhole, inflight, pending, forRoom, wanted *metrics.Gauge
+	overdue                                             *metrics.Counter
+	nodes                                               map[string]metrics.GaugeMetric
+	rejections                                          [reserve.NoMemory + 1]metrics.CounterMetric
 
 	activated, corrections, reports, closings, identities, refusals map[string]metrics.CounterMetric
 
@@ -80,7 +80,6 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		pending:   newGauge("waiting_pods", "Pods that were tried and are waiting for room."),
 		forRoom:   newGauge("waiting_pods_for_room", "Waiting pods that some node would take if it had measured room."),
 		wanted:    newGauge("room_wanted_pods", "Missing room in typical pods: the demand of the waiting pods that some node would take if it had room."),
-		streams:   newGauge("streams", "Open streams of reports."),
 
 		overdue:        newCounter("overdue_admissions_total", "Pods bound to a node without measured room because they had waited for maxWait."),
 		dropped:        newCounter("profile_dropped_total", "Profiles ignored because pods on several nodes contradicted them, until a newer one is published."),

@@ -70,8 +70,6 @@ const (
 // reports on the same node. Too many streams that have yet to report are refused.
 func (s *signalServer) Publish(stream publishStream) error {
 	m := s.hub.metrics
-	m.streams.Inc()
-	defer m.streams.Dec()
 	caller := transport.CallerAddr(stream.Context())
 	if !s.hub.unauthenticated.Acquire(caller) {
 		m.closings[closedUnauthenticated].Inc()

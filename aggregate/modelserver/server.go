@@ -46,9 +46,6 @@ type Config struct {
 	// OnError, if set, is called with what went wrong off the request path: a model
 	// that the aggregate refused. It is called from several goroutines.
 	OnError func(error)
-	// OnTick, if set, is called with the time that merging and publishing took, by the
-	// clock of the machine. It is called from the goroutine of Run.
-	OnTick func(time.Duration)
 
 	// replica is the random id by which other replicas know this one.
 	replica uint64
@@ -79,9 +76,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.OnError == nil {
 		c.OnError = func(error) {}
-	}
-	if c.OnTick == nil {
-		c.OnTick = func(time.Duration) {}
 	}
 	return c
 }
@@ -212,7 +206,6 @@ func (s *Server) tick() {
 	began := time.Now()
 	s.refresh()
 	s.alive.Store(&began)
-	s.config.OnTick(time.Since(began))
 }
 
 // refresh publishes what has arrived by now. The clock is read first, so that

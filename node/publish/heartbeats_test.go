@@ -332,7 +332,10 @@ func TestHeartbeatsOnTheWire(t *testing.T) {
 		t.Fatalf("got %+v, %v, want a heartbeat of report %d", beat, err, base)
 	}
 	// The heartbeat is counted when it is handed to the transport, which may be after its arrival.
-	waitFor(t, "the heartbeat is counted", func() bool { return value(t, registry, "spazio_signal_heartbeats_total", modern.addr) == 1 })
+	waitFor(t, "the heartbeat is counted", func() bool {
+		messages := value(t, registry, "spazio_signal_report_age_seconds", modern.addr)
+		return messages-value(t, registry, "spazio_signal_reports_total", modern.addr) == 1
+	})
 	send(30)
 	full()
 	if got := value(t, registry, "spazio_signal_reports_missed_total", modern.addr); got != 0 {

@@ -14,9 +14,9 @@ import (
 // signalMetrics are by target; several agents of one process share them. The
 // series of a target are there while some agent has a stream to it.
 type signalMetrics struct {
-	reports, heartbeats, missed, failures, notices *prometheus.CounterVec
-	connected                                      *prometheus.GaugeVec
-	age                                            *prometheus.HistogramVec
+	reports, missed, failures, notices *prometheus.CounterVec
+	connected                          *prometheus.GaugeVec
+	age                                *prometheus.HistogramVec
 
 	mu      sync.Mutex
 	targets map[string]*targetMetrics
@@ -24,17 +24,15 @@ type signalMetrics struct {
 
 // targetMetrics are those of one target.
 type targetMetrics struct {
-	reports, heartbeats, missed, failures, notices prometheus.Counter
-	connected                                      prometheus.Gauge
-	age                                            prometheus.Observer
-	users                                          int
+	reports, missed, failures, notices prometheus.Counter
+	connected                          prometheus.Gauge
+	age                                prometheus.Observer
+	users                              int
 }
 
 // sent counts a message with the age of its sample.
 func (t *targetMetrics) sent(m *spaziov1.Report, age time.Duration) {
-	if api.IsHeartbeat(m) {
-		t.heartbeats.Inc()
-	} else {
+	if !api.IsHeartbeat(m) {
 		t.reports.Inc()
 	}
 	t.age.Observe(age.Seconds())
@@ -46,12 +44,11 @@ func newSignalMetrics(r prometheus.Registerer) (*signalMetrics, error) {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "spazio_signal_" + name, Help: help}, target)
 	}
 	return build.Shared(r, &signalMetrics{
-		targets:    map[string]*targetMetrics{},
-		reports:    counter("reports_total", "Full reports handed to the stream of a scheduler."),
-		heartbeats: counter("heartbeats_total", "Heartbeats handed to the stream of a scheduler: its last report still holds."),
-		missed:     counter("reports_missed_total", "Full reports replaced by a newer one before the scheduler's stream took them."),
-		failures:   counter("failures_total", "Streams to a scheduler that could not be opened or were lost."),
-		notices:    counter("notices_total", "Notices received from a scheduler."),
+		targets:  map[string]*targetMetrics{},
+		reports:  counter("reports_total", "Full reports handed to the stream of a scheduler."),
+		missed:   counter("reports_missed_total", "Full reports replaced by a newer one before the scheduler's stream took them."),
+		failures: counter("failures_total", "Streams to a scheduler that could not be opened or were lost."),
+		notices:  counter("notices_total", "Notices received from a scheduler."),
 		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "spazio_signal_streams", Help: "Open streams to a scheduler.",
 		}, target),
@@ -63,7 +60,7 @@ func newSignalMetrics(r prometheus.Registerer) (*signalMetrics, error) {
 }
 
 func (m *signalMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.reports, m.heartbeats, m.missed, m.failures, m.notices, m.connected, m.age}
+	return []prometheus.Collector{m.reports, m.missed, m.failures, m.notices, m.connected, m.age}
 }
 
 // Describe implements prometheus.Collector.
@@ -87,13 +84,12 @@ func (m *signalMetrics) acquire(target string) *targetMetrics {
 	t := m.targets[target]
 	if t == nil {
 		t = &targetMetrics{
-			reports:    m.reports.WithLabelValues(target),
-			heartbeats: m.heartbeats.WithLabelValues(target),
-			missed:     m.missed.WithLabelValues(target),
-			failures:   m.failures.WithLabelValues(target),
-			notices:    m.notices.WithLabelValues(target),
-			connected:  m.connected.WithLabelValues(target),
-			age:        m.age.WithLabelValues(target),
+			reports:   m.reports.WithLabelValues(target),
+			missed:    m.missed.WithLabelValues(target),
+			failures:  m.failures.WithLabelValues(target),
+			notices:   m.notices.WithLabelValues(target),
+			connected: m.connected.WithLabelValues(target),
+			age:       m.age.WithLabelValues(target),
 		}
 		m.targets[target] = t
 	}
@@ -109,14 +105,13 @@ func (m *signalMetrics) release(target string) {
 		return
 	}
 	delete(m.targets, target)
-	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{m.reports, m.heartbeats, m.missed, m.failures, m.notices, m.connected, m.age} {
+	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{m.reports, m.missed, m.failures, m.notices, m.connected, m.age} {
 		vec.DeleteLabelValues(target)
 	}
 }
 
 type modelMetrics struct {
 	pushes, failures prometheus.Counter
-	nodes            prometheus.Gauge
 }
 
 func newModelMetrics(r prometheus.Registerer) (m modelMetrics, err error) {
@@ -125,13 +120,8 @@ func newModelMetrics(r prometheus.Registerer) (m modelMetrics, err error) {
 	})); err != nil {
 		return m, err
 	}
-	if m.failures, err = build.Shared[prometheus.Counter](r, prometheus.NewCounter(prometheus.CounterOpts{
+	m.failures, err = build.Shared[prometheus.Counter](r, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "spazio_model_failures_total", Help: "Pushes that failed or were refused.",
-	})); err != nil {
-		return m, err
-	}
-	m.nodes, err = build.Shared[prometheus.Gauge](r, prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "spazio_model_fleet_nodes", Help: "Nodes in the fleet's model received last.",
 	}))
 	return m, err
 }

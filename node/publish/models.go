@@ -194,7 +194,6 @@ func (p *pusher) call(ctx context.Context, next *spaziov1.LocalModel) (*agent.Fl
 	if err != nil {
 		return nil, err
 	}
-	p.metrics.nodes.Set(float64(fleet.Nodes))
 	return &fleet, nil
 }
 

@@ -40,7 +40,7 @@ func (p *jobPass) store(ctx context.Context, next *lifecycle.Job, o *lifecycle.J
 	}
 	job := v.Job.DeepCopy()
 	job.Status = *status
-	if err := p.metrics.updateStatus(ctx, p.client, "BatchJob", job); err != nil {
+	if err := p.client.Status().Update(ctx, job); err != nil {
 		return false, err
 	}
 	p.written.note(job)

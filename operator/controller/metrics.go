@@ -13,7 +13,6 @@ type metrics struct {
 	claims       *prometheus.CounterVec
 	claimSeconds prometheus.Histogram
 	signalAge    *prometheus.GaugeVec
-	statusWrites *prometheus.CounterVec
 
 	runs              *prometheus.CounterVec
 	schedulingSeconds *prometheus.HistogramVec
@@ -38,9 +37,6 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		signalAge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: prefix + "signal_age_seconds", Help: "Time since the node of a Testbed with automatic slots whose measured room is unknown for longest was last known.",
 		}, []string{"testbed"}),
-		statusWrites: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: prefix + "status_writes_total", Help: "Writes of a status, by kind and result.",
-		}, []string{"kind", "result"}),
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "runs_total", Help: "Runs of jobs that have ended, by kind of application and outcome.",
 		}, []string{"kind", "outcome"}),
@@ -54,7 +50,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.slots, m.placeholders, m.claims, m.claimSeconds, m.signalAge, m.statusWrites, m.runs, m.schedulingSeconds,
+		m.slots, m.placeholders, m.claims, m.claimSeconds, m.signalAge, m.runs, m.schedulingSeconds,
 	} {
 		errs = append(errs, r.Register(c))
 	}

@@ -102,20 +102,6 @@ func finalize(ctx context.Context, c client.Client, o client.Object, name string
 	return c.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// updateStatus writes the status of an object, which must not have changed, and counts the write.
-func (m *metrics) updateStatus(ctx context.Context, c client.Client, kind string, o client.Object) error {
-	err := c.Status().Update(ctx, o)
-	result := "failed"
-	switch {
-	case err == nil:
-		result = "written"
-	case apierrors.IsConflict(err):
-		result = "conflict"
-	}
-	m.statusWrites.WithLabelValues(kind, result).Inc()
-	return err
-}
-
 // alarm is when to look at an object again even if nothing happens; the zero value is
 // never. Not safe for concurrent use.
 type alarm struct{ again time.Time }

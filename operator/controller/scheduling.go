@@ -188,7 +188,7 @@ func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycl
 		return nil
 	}
 	s.Status = *status
-	if err := p.metrics.updateStatus(ctx, p.client, "Scheduling", s); err != nil {
+	if err := p.client.Status().Update(ctx, s); err != nil {
 		return err
 	}
 	known := p.known.get(client.ObjectKeyFromObject(s))

@@ -176,7 +176,7 @@ func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.B
 		}
 		before := job.Status.State
 		p.enqueue(ctx, c, job)
-		if err := p.metrics.updateStatus(ctx, p.client, "BatchJob", job); err != nil {
+		if err := p.client.Status().Update(ctx, job); err != nil {
 			return err
 		}
 		p.written.note(job)
@@ -242,7 +242,7 @@ func (p *schedulingPass) rollback(ctx context.Context, c *candidate, next *lifec
 			continue
 		}
 		job.Status.ActiveScheduling = nil
-		if err := p.metrics.updateStatus(ctx, p.client, "BatchJob", job); err != nil {
+		if err := p.client.Status().Update(ctx, job); err != nil {
 			return err
 		}
 	}

@@ -182,7 +182,7 @@ func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, o
 	}
 	next := o.testbed.DeepCopy()
 	next.Status = out.status
-	if err := r.metrics.updateStatus(ctx, r.client, "Testbed", next); err != nil {
+	if err := r.client.Status().Update(ctx, next); err != nil {
 		if apierrors.IsConflict(err) {
 			r.overtaken(ctx, s, o)
 		}

@@ -858,7 +858,6 @@ func TestMetrics(t *testing.T) {
 	m.placeholders.WithLabelValues("create", "missing").Inc()
 	m.claims.WithLabelValues("granted").Inc()
 	m.signalAge.WithLabelValues("a/b").Set(1)
-	m.statusWrites.WithLabelValues("Testbed", "written").Inc()
 	m.runs.WithLabelValues("Job", "Succeeded").Inc()
 	m.schedulingSeconds.WithLabelValues("Acquiring").Observe(1)
 	if diff := cmp.Diff(documented(t), shown(t, registry)); diff != "" {

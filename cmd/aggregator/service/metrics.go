@@ -8,14 +8,6 @@ import (
 	"google.golang.org/grpc"
 )
 
-func newTickSeconds() prometheus.Histogram {
-	return prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "spazio_aggregator_tick_seconds",
-		Help:    "Time to merge what has arrived and publish.",
-		Buckets: prometheus.ExponentialBuckets(1e-4, 2, 12),
-	})
-}
-
 func newPushSeconds() prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "spazio_aggregator_push_seconds",

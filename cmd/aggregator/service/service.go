@@ -104,13 +104,11 @@ func New(ctx context.Context, c Config) (*Service, error) {
 	if callers.Knows() {
 		c.Server.Identify = identify
 	}
-	ticks := newTickSeconds()
 	// A caller that invents names must not fill the log.
 	sparsely := rate.Sometimes{Interval: time.Second}
 	c.Server.OnError = func(err error) {
 		sparsely.Do(func() { s.logger.Error("a model was not merged; at most one a second is logged", "error", err) })
 	}
-	c.Server.OnTick = func(took time.Duration) { ticks.Observe(took.Seconds()) }
 	c.Server.Hold = len(c.Peers.Targets) > 0
 	if s.models, err = modelserver.New(c.Server); err != nil {
 		return nil, err
@@ -137,7 +135,7 @@ func New(ctx context.Context, c Config) (*Service, error) {
 		spaziov1.RegisterPeerServiceServer(s.server, s.models)
 	}
 	s.registry = prometheus.NewRegistry()
-	s.registry.MustRegister(seconds, ticks, modelserver.Collector(s.models, s.peers, s.snapshot), s.server.Collector("aggregator"))
+	s.registry.MustRegister(seconds, modelserver.Collector(s.models, s.peers, s.snapshot), s.server.Collector("aggregator"))
 	if err := build.Register(s.registry, "spazio-aggregator"); err != nil {
 		return nil, errors.Join(err, s.server.Close())
 	}

@@ -46,7 +46,7 @@ func checkSeeds(n int) error {
 
 // checkGiven refuses what the experiments would take for their defaults.
 func (p *plan) checkGiven() error {
-	for _, name := range []string{"nodes", "batch", "duration"} {
+	for _, name := range []string{"batch", "duration"} {
 		f := p.flags.Lookup(name)
 		if value := f.Value.String(); f.Changed && (value == "0" || strings.HasPrefix(value, "-")) {
 			return fmt.Errorf("--%s %s, want more than 0: %w", name, value, ErrFlag)

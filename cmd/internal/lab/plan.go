@@ -47,7 +47,6 @@ func (p *plan) bind(set *pflag.FlagSet) {
 	set.StringSliceVar(&p.laws, "law", nil, "law of the work, equal or exponential; several make a sweep (default: the experiment's)")
 	set.StringSliceVar(&p.requests, "requests", nil, "what pods declare: of wrong-requests none, over, under or mixed, of servers and services none or servers, of traces none or planned; several make a sweep (default: the experiment's)")
 	set.StringSliceVar(&p.sweep.Fleet, "fleet", nil, "nodes by cores, as 16x4+2x64; several make a sweep; \"all\" for all of the experiment's (default: the first of them, of the experiment \"all\" all)")
-	set.IntVar(&p.params.Nodes, "nodes", 0, "number of nodes of 4 cores, in the place of a fleet")
 	set.IntVar(&p.params.Pods, "batch", 0, "pods of a batch (default: the experiment's)")
 	set.Float64Var(&p.params.Duration, "duration", 0, "seconds in which pods arrive (default: the experiment's)")
 	set.TextVar(&p.params.Overcommit, "overcommit", node.Evict, "`kind` of node where pods exceed its memory: evict does what a kubelet does, kill ends the largest pod, swap slows all down; finding-8 and finding-9-batch are always of nodes that swap")

@@ -35,7 +35,6 @@ type evaluateFlags struct {
 	plot        string
 	predictions []string
 	heldOut     bool
-	learning    time.Duration
 	halfLife    time.Duration
 	percentile  float64
 	output
@@ -46,9 +45,9 @@ func newEvaluateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "evaluate --series DIR",
 		Short: "Replay recorded series through recommenders",
-		Long: `evaluate lets each recommender say, at every sample of every series, what will be
-enough for the next half hour, and prints how often that held and how far above
-the mean it was. The recommenders are the default preset, S. Galantino's profiler
+		Long: `evaluate lets each recommender say, at every sample of every series after its first two
+days, what will be enough for the next half hour, and prints how often that held and how
+far above the mean it was. The recommenders are the default preset, S. Galantino's profiler
 with its defects mended and in its literal form, the Vertical Pod Autoscaler,
 Autopilot for services and for batch jobs, koordlet, and one who knows what comes.
 --half-life and --percentile add the default preset with these instead of its own.
@@ -77,7 +76,6 @@ The default was chosen on first halves: --held-out shows it on what it has not s
 	set := cmd.Flags()
 	set.StringVar(&f.series, "series", "", "directory of series, which is needed")
 	set.BoolVar(&f.heldOut, "held-out", false, "only the second half of each series")
-	set.DurationVar(&f.learning, "warm-up", 48*time.Hour, "how long a recommender only observes")
 	set.DurationVar(&f.halfLife, "half-life", 0, "also evaluate the default preset with this half-life of CPU and memory, as own; 0 is its own")
 	set.Float64Var(&f.percentile, "percentile", 0, "also evaluate the default preset at the value that this share of samples is below, up to 1, as own; 0 is its own")
 	set.StringVar(&f.plot, "plot", "", "also draw the curves into this .png or .svg file")
@@ -101,7 +99,7 @@ func (f *evaluateFlags) run(ctx context.Context, stdout, stderr io.Writer) error
 	options.Progress = (&progress{out: stderr, of: "recommenders"}).show
 	result, err := comparison.CompareRecommenders(ctx, series, options)
 	if errors.Is(err, replay.ErrShort) {
-		return fmt.Errorf("--warm-up %v: %w", f.learning, err)
+		return fmt.Errorf("--series %s: %w", f.series, err)
 	}
 	if err != nil {
 		return err
@@ -158,10 +156,7 @@ func (f *evaluateFlags) options() (o replay.Options, err error) {
 	if err := checkDirectory("series", f.series); err != nil {
 		return o, err
 	}
-	if f.learning < time.Minute {
-		return o, fmt.Errorf("--warm-up %v, want a minute or more: %w", f.learning, ErrFlag)
-	}
-	o = replay.Options{WarmUp: f.learning, HeldOut: f.heldOut}
+	o = replay.Options{HeldOut: f.heldOut}
 	if o.Own, err = f.own(); err != nil {
 		return o, err
 	}

@@ -14,18 +14,18 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
 )
 
-// writeSeries writes four days of a job.
-func writeSeries(t *testing.T) string {
+// writeSeries writes some days of a job.
+func writeSeries(t *testing.T, days int) string {
 	t.Helper()
-	return writeFalling(t, 0)
+	return writeFalling(t, days, 0)
 }
 
-// writeFalling writes four days of a job whose usage falls each day by a part of the first day's.
-func writeFalling(t *testing.T, part float64) string {
+// writeFalling writes some days of a job whose usage falls each day by a part of the first day's.
+func writeFalling(t *testing.T, days int, part float64) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString("timestamp,cpu_cores,memory_bytes\n")
-	for i := range 4 * 288 {
+	for i := range days * 288 {
 		less := 1 - part*float64(i/288)
 		fmt.Fprintf(&b, "%d,%v,%v\n", 1793577600+300*i, less*(.2+float64(i%17)/40), less*(1e8+1e7*float64(i%29)))
 	}
@@ -49,7 +49,7 @@ func evaluateProfiles(args ...string) (string, error) {
 func TestProfileEvaluate(t *testing.T) {
 	plot := filepath.Join(t.TempDir(), "curves.svg")
 	all := filepath.Join(t.TempDir(), "all.csv")
-	out, err := evaluateProfiles("--series", writeSeries(t), "--output", "json", "--plot", plot, "--predictions", all)
+	out, err := evaluateProfiles("--series", writeSeries(t, 4), "--output", "json", "--plot", plot, "--predictions", all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,11 +88,11 @@ func TestProfileEvaluate(t *testing.T) {
 // A user's half-life and percentile replace the defaults, in a row beside them: with the default values
 // the row is equal, and a higher percentile covers more often and reserves more.
 func TestProfileEvaluateOwn(t *testing.T) {
-	dir := writeFalling(t, .25)
+	dir := writeFalling(t, 4, .25)
 	type score struct{ Quality, Overhead float64 }
 	scores := func(args ...string) map[string]score {
 		t.Helper()
-		out, err := evaluateProfiles(append([]string{"--series", dir, "--warm-up", "12h", "--output", "json"}, args...)...)
+		out, err := evaluateProfiles(append([]string{"--series", dir, "--output", "json"}, args...)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestProfileEvaluateOwn(t *testing.T) {
 }
 
 func TestProfileEvaluateTable(t *testing.T) {
-	out, err := evaluateProfiles("--series", writeSeries(t), "--warm-up", "12h", "--held-out")
+	out, err := evaluateProfiles("--series", writeSeries(t, 6), "--held-out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +137,9 @@ func TestProfileEvaluateTable(t *testing.T) {
 
 // Scores of 0 for all would look like a failure.
 func TestProfileEvaluateNamesWhatIsTooShort(t *testing.T) {
-	out, err := evaluateProfiles("--series", writeSeries(t), "--warm-up", "1000h")
-	if err == nil || !strings.Contains(err.Error(), "--warm-up 1000h0m0s") || !strings.Contains(err.Error(), "the longest of 1 lasts") {
+	dir := writeSeries(t, 1)
+	out, err := evaluateProfiles("--series", dir)
+	if err == nil || !strings.Contains(err.Error(), "--series "+dir) || !strings.Contains(err.Error(), "a warm-up of 48h0m0s") || !strings.Contains(err.Error(), "the longest of 1 lasts") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
@@ -149,7 +150,7 @@ func TestProfileEvaluateRefuses(t *testing.T) {
 		{}, {"--series", dir}, {"--series", dir + "/missing"},
 		{"--series", dir, "--half-life", "1ms"}, {"--series", dir, "--percentile", "1.5"},
 		{"--series", dir, "--percentile", "-0.1"}, {"--series", dir, "--percentile", "NaN"},
-		{"--series", dir, "--warm-up", "1s"}, {"--series", dir, "--output", "xml"}, {"--series", dir, "--plot", "x.txt"}, {"--series", dir, "--predictions", "x.txt"},
+		{"--series", dir, "--output", "xml"}, {"--series", dir, "--plot", "x.txt"}, {"--series", dir, "--predictions", "x.txt"},
 	} {
 		if out, err := evaluateProfiles(args...); err == nil {
 			t.Errorf("%v was accepted: %s", args, out)

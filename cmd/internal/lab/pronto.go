@@ -22,12 +22,14 @@ EXPERIMENTs it also runs Pronto as a scheduler, with pods of 10 core-seconds unl
 says otherwise; background needs --trace. --report
 writes the page, with pictures and the claims that hold.`
 
+// simulated is for how many seconds simulated nodes are watched.
+const simulated = 1200
+
 // prontoFlags are the command line in its own units.
 type prontoFlags struct {
 	plan
 	recording string
 	series    []string
-	simulated float64
 }
 
 // newProntoCommand returns the command `spazio-lab pronto`.
@@ -49,7 +51,6 @@ func newProntoCommand() *cobra.Command {
 	f.bind(set)
 	set.StringVar(&f.recording, "recording", "", "file, gzipped or not, or directory of a recording of a machine's pressure; empty for none")
 	set.StringArrayVar(&f.series, "series", nil, "directory of series of utilisation, as NAME=DIR; may be repeated")
-	set.Float64Var(&f.simulated, "simulate", 1200, "seconds for which simulated nodes are watched, 1 to 3600")
 	cmd.AddCommand(evaluate)
 	return cmd
 }
@@ -108,6 +109,6 @@ func (f *prontoFlags) sources(ctx context.Context) (all []prediction.Source, err
 		}
 		all = append(all, s)
 	}
-	s, err := prediction.Simulate(ctx, f.simulated, f.seedsNamed()[0])
+	s, err := prediction.Simulate(ctx, simulated, f.seedsNamed()[0])
 	return append(all, s), err
 }

@@ -72,8 +72,8 @@ func TestProntoPageIsReproducible(t *testing.T) {
 	made := func(processors int) map[string]string {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 		dir := t.TempDir()
-		_, err := evaluatePronto("--recording", path, "--series", "ec2="+series, "--simulate", "20", "--seeds", "2",
-			"b1", "h1", "--trace", "h1="+series, "--nodes", "2", "--batch", "20", "--work", "2", "--duration", "10", "--load", ".4", "--report", filepath.Join(dir, "pronto.md"))
+		_, err := evaluatePronto("--recording", path, "--series", "ec2="+series, "--seeds", "2",
+			"b1", "h1", "--trace", "h1="+series, "--fleet", "2x4", "--batch", "20", "--work", "2", "--duration", "10", "--load", ".4", "--report", filepath.Join(dir, "pronto.md"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestProntoPageIsReproducible(t *testing.T) {
 }
 
 func TestProntoOutput(t *testing.T) {
-	out, err := evaluatePronto("--simulate", "20", "--output", "json")
+	out, err := evaluatePronto("--output", "json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,15 +124,15 @@ func TestProntoOutput(t *testing.T) {
 	if len(made.Rows) != 28 || made.Rows[0].Source != "simulator" || made.Rows[0].Signal != "pronto" || made.Rows[0].Spike != "the 95th percentile" || made.Rows[0].Samples < 1500 {
 		t.Errorf("rows %+v", made.Rows)
 	}
-	if out, err := evaluatePronto("--simulate", "20", "--output", "csv"); err != nil || strings.Count(out, "\n") != 29 {
+	if out, err := evaluatePronto("--output", "csv"); err != nil || strings.Count(out, "\n") != 29 {
 		t.Errorf("error %v: %s", err, out)
 	}
 }
 
 func TestProntoRefuses(t *testing.T) {
 	for _, args := range [][]string{
-		{"--series", "directory"}, {"--series", "x=" + t.TempDir()}, {"--recording", "missing"}, {"--simulate", "0"},
-		{"--seeds", "0"}, {"b0", "--simulate", "2"}, {"--report", "x.txt"}, {"--output", "xml"},
+		{"--series", "directory"}, {"--series", "x=" + t.TempDir()}, {"--recording", "missing"},
+		{"--seeds", "0"}, {"b0"}, {"--report", "x.txt"}, {"--output", "xml"},
 	} {
 		if _, err := evaluatePronto(args...); err == nil {
 			t.Errorf("%v: no error", args)

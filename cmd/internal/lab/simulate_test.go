@@ -55,7 +55,7 @@ func executed(t *testing.T, name string, args []string) (string, error) {
 }
 
 var small = []string{
-	"b1", "--nodes", "2", "--batch", "20", "--work", "1", "--law", "equal",
+	"b1", "--fleet", "2x4", "--batch", "20", "--work", "1", "--law", "equal",
 	"--schedulers", "spazio,default", "--seeds", "3",
 }
 
@@ -67,7 +67,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"batch/work=1/law=equal: mean of 3 seeds", "scheduler  makespan, s", "spazio  ", "default  ",
+		"batch/work=1/law=equal/fleet=2x4: mean of 3 seeds", "scheduler  makespan, s", "spazio  ", "default  ",
 		"ratio to default", "targets of spazio", "sojourn_mean/default ≤ 1.05",
 	} {
 		if !strings.Contains(out, want) {
@@ -79,7 +79,7 @@ func TestTable(t *testing.T) {
 // Tables fit a terminal, for any experiment and number of schedulers; with --output wide they have every
 // metric.
 func TestTablesFit(t *testing.T) {
-	few := []string{"--nodes", "3", "--batch", "20", "--duration", "20", "--work", "1", "--seeds", "2"}
+	few := []string{"--fleet", "3x4", "--batch", "20", "--duration", "20", "--work", "1", "--seeds", "2"}
 	for _, name := range []string{"batch", "arrivals", "memory", "servers", "wrong-requests", "finding-1-parts", "finding-9-batch"} {
 		narrow, err := simulated(t, append([]string{name}, few...)...)
 		if err != nil {
@@ -272,7 +272,7 @@ func TestList(t *testing.T) {
 
 // A finding uses its own schedulers, and its verdicts follow the tables.
 func TestFindings(t *testing.T) {
-	out, err := simulated(t, "finding-3", "--nodes", "2", "--batch", "20", "--work", "1", "--law", "equal", "--seeds", "2")
+	out, err := simulated(t, "finding-3", "--fleet", "2x4", "--batch", "20", "--work", "1", "--law", "equal", "--seeds", "2", "-o", "wide")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,14 +284,14 @@ func TestFindings(t *testing.T) {
 }
 
 var smallSensitivity = []string{
-	"sensitivity", "b1", "--nodes", "2", "--batch", "30", "--work", "1", "--law", "equal", "--seeds", "2",
+	"sensitivity", "b1", "--fleet", "2x4", "--batch", "30", "--work", "1", "--law", "equal", "--seeds", "2",
 	"--constants", "agent.estimator.prior-sd,rules.growth,agent.pods-per-core", "--scale", ".2,5",
 }
 
 // Each constant has a row, the most sensitive first.
 func TestSensitivity(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "s.md")
-	out, err := simulated(t, append(slices.Clone(smallSensitivity), "--report", report)...)
+	out, err := simulated(t, append(slices.Clone(smallSensitivity), "-o", "wide", "--report", report)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestSensitivity(t *testing.T) {
 		t.Fatalf("%q in\n%s", constants, out)
 	}
 	for _, want := range []string{
-		"×0.2:", "×5:", "largest", "rules.growth ", "0.5 ", " batch/work=1/law=equal",
+		"×0.2:", "×5:", "largest", "rules.growth ", "0.5 ", " batch/work=1/law=equal/fleet=2x4",
 		"cases that agent.pods-per-core, default 1, moves by more than 10 %",
 	} {
 		if !strings.Contains(out, want) {
@@ -333,7 +333,7 @@ func TestSensitivityRows(t *testing.T) {
 	if one != onProcessors(t, 4, rows...) {
 		t.Error("the number of processors changes the rows")
 	}
-	for _, want := range []string{"batch/work=1/law=equal,spazio,1,sojourn_mean,", "batch/work=1/law=equal/rules.growth=2.5,spazio,2,sojourn_mean,"} {
+	for _, want := range []string{"batch/work=1/law=equal/fleet=2x4,spazio,1,sojourn_mean,", "batch/work=1/law=equal/fleet=2x4/rules.growth=2.5,spazio,2,sojourn_mean,"} {
 		if !strings.Contains(one, want) {
 			t.Errorf("%q is missing in the rows", want)
 		}
@@ -350,7 +350,7 @@ func TestSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	suffix := "/agent.churn-hold=500ms/agent.pods-per-core=3"
-	if !strings.Contains(out, "batch/work=1/law=equal"+suffix+": mean of 3 seeds") {
+	if !strings.Contains(out, "batch/work=1/law=equal/fleet=2x4"+suffix+": mean of 3 seeds") {
 		t.Errorf("%s", out)
 	}
 	if strings.ReplaceAll(out, suffix, "") == plain {
@@ -418,7 +418,7 @@ func TestAllHeldOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := filepath.Join(dir, "r.md")
-	out, err := simulated(t, "all", "--held-out", "--nodes", "2", "--batch", "10", "--duration", "30", "--work", "1", "--load", ".4",
+	out, err := simulated(t, "all", "--held-out", "--fleet", "2x4", "--batch", "10", "--duration", "30", "--work", "1", "--load", ".4",
 		"--law", "equal", "--schedulers", "spazio,default", "--seeds", "1", "--trace", "h1="+dir, "--report", report, "-o", "csv")
 	if err != nil {
 		t.Fatal(err)
@@ -448,7 +448,7 @@ func TestAllHeldOut(t *testing.T) {
 
 // --seed sets the first seed of the runs.
 func TestFirstSeed(t *testing.T) {
-	out, err := simulated(t, "batch", "--nodes", "2", "--batch", "10", "--work", "1", "--law", "equal", "--schedulers", "spazio",
+	out, err := simulated(t, "batch", "--fleet", "2x4", "--batch", "10", "--work", "1", "--law", "equal", "--schedulers", "spazio",
 		"--seed", "8101", "--seeds", "2", "-o", "csv")
 	if err != nil {
 		t.Fatal(err)
@@ -512,8 +512,6 @@ func TestRefusesBeforeRuns(t *testing.T) {
 		{"simulate h1 --trace " + away, []string{"--trace", away}},
 		{"simulate h1 --trace h1=" + file, []string{"--trace", file}},
 		{"simulate traces --trace traces=" + dir, []string{"--trace traces=" + dir, "no folder alibaba-2018"}},
-		{"simulate b1 --nodes 0", []string{"--nodes 0"}},
-		{"simulate b1 --nodes -3", []string{"--nodes -3"}},
 		{"simulate b1 --batch 0", []string{"--batch 0"}},
 		{"simulate b2 --duration 0", []string{"--duration 0"}},
 		{"simulate b2 --duration -2.5", []string{"--duration -2.5"}},
@@ -535,7 +533,7 @@ func TestRefusesBeforeRuns(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q", code, &output)
 	}
 	// An experiment's further options are no error, and what a trace lacks is an error of the trace.
-	if _, err := simulated(t, "b1", "b2", "--load", ".5", "--work", "1", "--law", "equal", "--nodes", "1", "--batch", "2", "--duration", "2", "--seeds", "1", "--schedulers", "default"); err != nil {
+	if _, err := simulated(t, "b1", "b2", "--load", ".5", "--work", "1", "--law", "equal", "--fleet", "1x4", "--batch", "2", "--duration", "2", "--seeds", "1", "--schedulers", "default"); err != nil {
 		t.Error(err)
 	}
 	if _, err := simulated(t, "h1", "--trace", dir, "--seeds", "1"); !errors.Is(err, workload.ErrTrace) || !strings.Contains(err.Error(), "--trace "+dir) {

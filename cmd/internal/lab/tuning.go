@@ -20,7 +20,6 @@ type tuningFlags struct {
 	seeds             int
 	heldOut           bool
 	plot              string
-	config            tuning.Config
 	output
 }
 
@@ -31,7 +30,7 @@ func newTuningCommand() *cobra.Command {
 		Aliases: []string{"cp"},
 		Short:   "Correct the requests of an application's services while it serves",
 		Long: `application runs S. Galantino's application test in the simulator: ten services that call
-one another, whose CPU requests a profiler that begins with nothing sets every ten
+one another for three hours, whose CPU requests a profiler that begins with nothing sets every ten
 minutes, and their limits to twice that. The limits at first are none ("unlimited"),
 the developers' ("default"), these less a third ("cut"), or less a third where they
 seem more than enough ("cut-some"). The tuners are the recommender with the
@@ -54,7 +53,6 @@ holds up most in the last half hour.`,
 	set.StringSliceVar(&f.tuners, "tuners", texts(tuning.Tuners()), "who corrects the requests")
 	set.IntVar(&f.seeds, "seeds", 10, "how many seeds to run")
 	set.BoolVar(&f.heldOut, "held-out", false, "take the seeds that are not for tuning")
-	set.IntVar(&f.config.Minutes, "minutes", 180, "minutes for which the application serves")
 	set.StringVar(&f.plot, "plot", "", "also draw the first seed's runs into this .png or .svg file; of one tuner and one kind of limits, its services")
 	f.bind(set)
 	return cmd
@@ -65,7 +63,7 @@ func (f *tuningFlags) run(ctx context.Context, stdout io.Writer) error {
 		return command.Usage(err)
 	}
 	seeds := experiment.Seeds(f.seeds, 0, f.heldOut)
-	runs, err := tuning.Run(ctx, named[tuning.Scenario](f.scenarios), named[tuning.Tuner](f.tuners), seeds, f.config, runtime.GOMAXPROCS(0))
+	runs, err := tuning.Run(ctx, named[tuning.Scenario](f.scenarios), named[tuning.Tuner](f.tuners), seeds, tuning.Config{}, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return err
 	}
@@ -87,9 +85,7 @@ func (f *tuningFlags) check() error {
 	}
 	for _, s := range named[tuning.Scenario](f.scenarios) {
 		for _, t := range named[tuning.Tuner](f.tuners) {
-			c := f.config
-			c.Scenario, c.Tuner = s, t
-			if err := c.Validate(); err != nil {
+			if err := (tuning.Config{Scenario: s, Tuner: t}).Validate(); err != nil {
 				return err
 			}
 		}

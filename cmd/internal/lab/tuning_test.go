@@ -24,7 +24,7 @@ func correct(t *testing.T, args ...string) (string, error) {
 
 func TestSimulateCP(t *testing.T) {
 	plot := filepath.Join(t.TempDir(), "settling.svg")
-	args := []string{"--limits", "cut", "--tuners", "none,seed-scc", "--seeds", "1", "--minutes", "60", "--held-out", "--plot", plot}
+	args := []string{"--limits", "cut", "--tuners", "none,seed-scc", "--seeds", "1", "--held-out", "--plot", plot}
 	out, err := correct(t, append(args, "--output", "json")...)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestSimulateCP(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &made); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	if r := made.Rows; len(r) != 2 || r[1].Tuner != "seed-scc" || r[1].Scenario != "cut" || r[0].Seed != 101 || len(r[0].Minutes) != 60 || r[0].Clairvoyant <= 0 {
+	if r := made.Rows; len(r) != 2 || r[1].Tuner != "seed-scc" || r[1].Scenario != "cut" || r[0].Seed != 101 || len(r[0].Minutes) != 180 || r[0].Clairvoyant <= 0 {
 		t.Errorf("rows %+v", r)
 	}
 	if info, err := os.Stat(plot); err != nil || info.Size() == 0 {
@@ -52,7 +52,7 @@ func TestSimulateCP(t *testing.T) {
 	if out, err = correct(t, append(args, "-o", "wide")...); err != nil || !strings.Contains(out, "hold all") || !strings.Contains(out, "seed-scc") {
 		t.Errorf("%v: %s", err, out)
 	}
-	for _, bad := range [][]string{{"--limits", "x"}, {"--tuners", ""}, {"--tuners", "x"}, {"--seeds", "0"}, {"--minutes", "5"}, {"--plot", "x.txt"}, {"--output", "x"}} {
+	for _, bad := range [][]string{{"--limits", "x"}, {"--tuners", ""}, {"--tuners", "x"}, {"--seeds", "0"}, {"--plot", "x.txt"}, {"--output", "x"}} {
 		if _, err := correct(t, append([]string{"--seeds", "1"}, bad...)...); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}

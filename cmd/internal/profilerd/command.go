@@ -72,7 +72,6 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease of the replica that writes (default the pod's own)")
 	shared.TLSServer(flags, &config.Callers.Transport)
 	flags.StringVar(&config.Callers.ServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
-	flags.IntVar(&config.Store.Profile.Slots, "slots", 4, "slots into which the day, by UTC, is divided, each with amounts of its own; 1 for none")
 	flags.StringVar(&preset, "preset", profile.Spazio().Name, "whose rules recommendations follow: "+presets())
 	flags.StringVar(&config.Controller.VPAName, "vpa-name", "", "name by which objects of the Vertical Pod Autoscaler ask for recommendations (spec.recommenders), such as spazio; empty serves none")
 	flags.BoolVar(&config.Controller.Resize, "resize", false, "change the requests of running pods labelled "+controller.ResizeLabel+"=true")
