@@ -68,7 +68,7 @@ func replayOverride(assignments []string) func(*agent.Config) {
 	}
 	return func(c *agent.Config) {
 		for _, assignment := range assignments {
-			replayAssign(c, assignment) //nolint:errcheck // checkAssignments has made it
+			replayAssign(c, assignment) //nolint:errcheck // checkAssignments has accepted it
 		}
 	}
 }
