@@ -22,8 +22,8 @@ var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   153,
 	"lines of code":              114241, // without comments and blank lines; scripts count
-	"exported names":             3489,
-	"exported fields":            2767,
+	"exported names":             3493,
+	"exported fields":            2776,
 	"FieldError types":           1,
 	"own flags":                  222,
 	"SpazioArgs fields":          33,

@@ -83,7 +83,7 @@ func isInterface(t *doc.Type) bool {
 // what it does, and each type whether goroutines may share it, or its package for all.
 func TestGodoc(t *testing.T) {
 	dirs := libraries(t)
-	if len(dirs) < 70 {
+	if len(dirs) < 84 {
 		t.Fatalf("only %d packages found", len(dirs))
 	}
 	for _, dir := range dirs {

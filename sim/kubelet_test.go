@@ -52,7 +52,7 @@ func TestJobGivesUpAfterRestarts(t *testing.T) {
 
 	// Nothing of it remains while another continues.
 	last := 0
-	observed := counted{sim.Default{}, func(_ float64, pods int) { last = pods }}
+	observed := counted{sim.Default{}, func(_ float64, pods []int) { last = len(pods) }}
 	r = run(t, sim.Config{Nodes: 1, Scheduler: observed, Seed: 1}, []sim.Pod{{Work: 5, Memory: 20 << 30}, {Work: 900}})
 	if got := r.Records[0]; got.Kills != 6 || got.Attempts != 1 || got.Node != -1 || got.Running != -1 {
 		t.Errorf("beside another: %+v", got)

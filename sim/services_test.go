@@ -15,19 +15,20 @@ import (
 // anywhere is a server that no scheduler has placed yet.
 var anywhere = []sim.Pod{{Workload: "a", Server: node.Server{Rate: 1, Work: .05}}}
 
-// counted is a scheduler beside which observe is called every ten seconds with the number of pods on nodes.
+// counted is a scheduler beside which observe is called every ten seconds with the pods on nodes, those
+// included that do not run yet.
 type counted struct {
 	sim.Scheduler
-	observe func(at float64, pods int)
+	observe func(at float64, pods []int)
 }
 
 func (s counted) Start(c *sim.Cluster) (sim.Policy, error) {
 	c.Every(10, 10, func() {
-		n := 0
+		var pods []int
 		for node := range c.Nodes() {
-			n += len(c.PodsTo(nil, node))
+			pods = c.PodsTo(pods, node)
 		}
-		s.observe(c.Now(), n)
+		s.observe(c.Now(), pods)
 	})
 	return s.Scheduler.Start(c)
 }
@@ -42,6 +43,20 @@ func rush() (sim.Service, []sim.Pod) {
 	return sim.Service{Workload: "web", Step: 1200, Rates: []float64{20, 120, 20}, Least: 2, Target: .5}, append(pods, sim.Pod{Created: 3600, Work: .001})
 }
 
+// ran checks that those pods which were on nodes at last run: to be on a node is not to run, and only the
+// record of a pod that is there shows it.
+func ran(t *testing.T, name string, r sim.Result, last []int) {
+	t.Helper()
+	if len(last) == 0 {
+		t.Errorf("%s: no pods were on nodes at last", name)
+	}
+	for _, pod := range last {
+		if r.Records[pod].Running == -1 {
+			t.Errorf("%s: pod %d was on a node and did not run", name, pod)
+		}
+	}
+}
+
 // The autoscaler has as many pods as the load over the target, whatever the scheduler, and their
 // requests are all answered.
 func TestServicesFollowTheirLoad(t *testing.T) {
@@ -50,9 +65,13 @@ func TestServicesFollowTheirLoad(t *testing.T) {
 		"default": sim.Default{}, "spazio": sim.Spazio{}, "profiles": counting(sim.Profiles{}), "load-aware": sim.LoadAware{},
 	} {
 		counts := map[float64]int{}
+		var last []int
 		c := sim.Config{Nodes: 4, Services: []sim.Service{service}, Seed: 3}
-		c.Scheduler = counted{scheduler, func(at float64, pods int) { counts[at] = pods }}
+		c.Scheduler = counted{scheduler, func(at float64, pods []int) {
+			counts[at], last = len(pods), pods
+		}}
 		r := run(t, c, pods)
+		ran(t, name, r, last)
 		for _, span := range []struct{ from, to, want float64 }{{600, 1190, 2}, {1500, 2390, 12}, {3000, 3590, 2}} {
 			sum, n := 0., 0.
 			for at, pods := range counts {
@@ -63,7 +82,7 @@ func TestServicesFollowTheirLoad(t *testing.T) {
 			}
 			// The maximum of five minutes counts, which is one more by chance.
 			if got := sum / n; got < span.want-.5 || got > span.want+2 {
-				t.Errorf("%s: %.1f pods from %g s on, want %g or a little more", name, got, span.from, span.want)
+				t.Errorf("%s: %.1f pods were on nodes from %g s on, want %g or a little more", name, got, span.from, span.want)
 			}
 		}
 		want := 1200. * (20 + 120 + 20)
@@ -129,11 +148,14 @@ func TestServicesWithoutRoom(t *testing.T) {
 		pods[i].Request.CPU = 1
 	}
 	for name, scheduler := range map[string]sim.Scheduler{"default": sim.Default{}, "spazio": counting(sim.Profiles{})} {
-		var counts []int
-		scheduler = counted{scheduler, func(_ float64, pods int) { counts = append(counts, pods) }}
-		run(t, sim.Config{Nodes: 1, Node: node.Params{Cores: 4}, Scheduler: scheduler, Services: []sim.Service{service}, Seed: 3}, pods)
+		var counts, there []int
+		scheduler = counted{scheduler, func(_ float64, pods []int) {
+			counts, there = append(counts, len(pods)), pods
+		}}
+		r := run(t, sim.Config{Nodes: 1, Node: node.Params{Cores: 4}, Scheduler: scheduler, Services: []sim.Service{service}, Seed: 3}, pods)
+		ran(t, name, r, there)
 		if most, last := slices.Max(counts), counts[len(counts)-2]; most != 4 || last != 2 && last != 3 {
-			t.Errorf("%s: at most %d pods ran where 4 fit, %d at last", name, most, last)
+			t.Errorf("%s: at most %d pods were on nodes where 4 fit, %d at last", name, most, last)
 		}
 	}
 }

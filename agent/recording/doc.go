@@ -102,7 +102,8 @@
 //
 // The version changes when a reader of the former would misread. A config with
 // a field that this package does not know is refused, for it could not be
-// replayed truly.
+// replayed truly. So a field of agent.Config or agent.State that goes raises the
+// version, or the JSON of recordings keeps its name.
 //
 // Types that do not speak of concurrent use are plain values.
 package recording

@@ -6,10 +6,12 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// findingVerdict is a finding on the thesis's algorithm, held against the simulator: what
+// FindingVerdict is a finding on the thesis's algorithm, held against the simulator: what
 // in it had to be replaced, and by what. Findings were made on a prototype, a fluid model
-// of the whole loop that is no part of this repository.
-type findingVerdict struct {
+// of the whole loop that is no part of this repository. The bounds of
+// Measured are NaN with fewer than two seeds, or where Ratios has no interval; Holds goes by its mean,
+// and is false where pods that did not end leave it open.
+type FindingVerdict struct {
 	verdict
 	// Prototype is its figure for the same comparison, of one seed, in words.
 	Prototype string
@@ -96,9 +98,9 @@ var claims = []claim{
 
 // JudgeFindings holds the findings of the cases against the rows. Where a
 // scheduler of a claim was not run the claim is left out.
-func JudgeFindings(cases []Case, rows []Row) []findingVerdict {
+func JudgeFindings(cases []Case, rows []Row) []FindingVerdict {
 	ratios := map[string][]Line{}
-	var verdicts []findingVerdict
+	var verdicts []FindingVerdict
 	for _, c := range cases {
 		for _, k := range claims {
 			if k.experiment != c.Experiment.Name || !k.applies(c.Params) {
@@ -117,12 +119,12 @@ func JudgeFindings(cases []Case, rows []Row) []findingVerdict {
 	return verdicts
 }
 
-func (k claim) verdict(label string, measured Interval) findingVerdict {
+func (k claim) verdict(label string, measured Interval) FindingVerdict {
 	sign, holds := "≤", measured.atMost(k.bound)
 	if k.atLeast {
 		sign, holds = "≥", measured.atLeast(k.bound)
 	}
-	return findingVerdict{
+	return FindingVerdict{
 		verdict{label, fmt.Sprintf("%s: %s/%s %s %g", k.metric, k.of, k.to, sign, k.bound), measured, holds},
 		k.prototype,
 	}

@@ -7,7 +7,8 @@
 //	for _, line := range experiment.Ratios(rows, experiment.Default) { … }
 //
 // A [Selection] makes the cases of several at once, as command lines name them; [Given]
-// makes an experiment of one's own pods.
+// makes an experiment of one's own pods. [OptionsOf] names the fields of a configuration, and
+// sets them by name, as command lines and [Params].Set do.
 //
 // A run yields one [Row] a metric. [Summarise] brings the rows of all seeds to a
 // mean and its 95 % confidence interval (Student's t), [Ratios] compares each

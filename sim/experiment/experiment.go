@@ -21,7 +21,8 @@ type Params struct {
 	// Nodes and Cores size a cluster of nodes that are alike, in the place of the
 	// experiment's fleets; the other is 19 or 4 where one is set.
 	Nodes, Cores int
-	// Fleet is the name of the fleet, see sizesOf, where the nodes are of one.
+	// Fleet is the name of the fleet where the nodes are of one: "16x4+2x64" is 16 nodes of
+	// 4 cores and two of 64.
 	Fleet string
 	// Pods is the size of a batch; an experiment has so many a core.
 	Pods int
@@ -44,8 +45,8 @@ type Params struct {
 	// Cluster holds the cluster's delays; its nodes, seed and scheduler are set
 	// from the rest.
 	Cluster sim.Config
-	// setOption makes assignments to the scheduler Spazio, "agent.churn-hold=500ms";
-	// see Settings. Labels of cases name them.
+	// Set are assignments to the scheduler Spazio, as "agent.churn-hold=500ms"; Settings
+	// lists the names. Labels of cases name them.
 	Set []string
 	// HeldOut has traces replayed from their second half, which is not for
 	// tuning, in place of the first.
@@ -76,7 +77,7 @@ type Sweep struct {
 	mix        []string
 	belief     []belief
 	slots      []int
-	// Fleet lists names of fleets, see sizesOf.
+	// Fleet lists names of fleets, as Params.Fleet.
 	Fleet []string
 }
 
@@ -131,8 +132,8 @@ func namesOf[T any](all []T, name func(T) string) []string {
 // ErrNoTrace refuses an experiment that replays a trace and was given none (Params.Trace).
 var ErrNoTrace = errors.New("experiment: needs a trace")
 
-// Given is an experiment of pods that are given, under every scheduler of defaultSchedulers: those
-// of a file, for one (workload.ReadPods). Each seed draws their start-up latencies.
+// Given is an experiment of pods that are given, under every scheduler that experiments compare by
+// default: those of a file, for one (workload.ReadPods). Each seed draws their start-up latencies.
 func Given(name string, pods []sim.Pod) Experiment {
 	return Experiment{
 		Name: name, Title: "A workload of its own",
@@ -426,7 +427,8 @@ const batchPerCore = 13
 
 // Cases are the combinations of the sweep. Values of p go before the
 // experiment's defaults. It returns a *NameError for a fleet that is none, ErrNoTrace
-// where a trace is missing, workload.ErrTrace where a folder of it is, and the errors of setOption.
+// where a trace is missing, workload.ErrTrace where a folder of it is, and an *OptionError for an
+// assignment of Params.Set.
 func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	if e.NeedsTrace != "" && p.Trace == nil {
 		return nil, fmt.Errorf("%w: %s wants %s", ErrNoTrace, e.Name, e.NeedsTrace)

@@ -611,10 +611,11 @@ func TestProgress(t *testing.T) {
 }
 
 // Runs are reported in the order of the rows, whatever the workers, and given pods run like any
-// others.
+// others, in the cluster of the parameters: where parts are 5 s apart a bind takes 10 s, from the scheduler
+// to the API server and on to the node.
 func TestObserve(t *testing.T) {
 	given := experiment.Given("mine", []sim.Pod{{Work: 2}, {Created: 1, Work: 3}})
-	c, err := given.Cases(experiment.Params{Nodes: 1}, experiment.Sweep{})
+	c, err := given.Cases(experiment.Params{Nodes: 1, Cluster: sim.Config{Latency: 5}}, experiment.Sweep{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -623,7 +624,7 @@ func TestObserve(t *testing.T) {
 		o.Workers = workers
 		var got []string
 		o.Observe = func(c experiment.Case, scheduler string, seed uint64, r sim.Result) {
-			got = append(got, fmt.Sprintf("%s %s %d: %d pods, ended %v", c.Label, scheduler, seed, len(r.Records), r.End > 3))
+			got = append(got, fmt.Sprintf("%s %s %d: %d pods, ended %v", c.Label, scheduler, seed, len(r.Records), r.End > 1+10+3))
 		}
 		rows, err := experiment.Run(t.Context(), c, o)
 		if err != nil {

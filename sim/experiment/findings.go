@@ -11,7 +11,7 @@ import (
 
 // Names of groups of experiments, for ByGroup: All is all but those on profiles, on
 // energy and on the findings; Findings are those on parts of the thesis's algorithm (see
-// [findingVerdict]).
+// [FindingVerdict]).
 const (
 	All      = "all"
 	Findings = "findings"

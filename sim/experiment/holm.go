@@ -56,11 +56,12 @@ func pairedP(ratios []float64) float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(math.Abs(mean)/sd*math.Sqrt(n))
 }
 
-// headline is a comparison of the headline table: the metric of a Spazio over the other scheduler's,
-// and the p-value that there is no difference, adjusted for the number of the table's rows. Both are
-// NaN where the test could not be computed, or where pods that did not end leave open which is better;
-// such a row still counts among them.
-type headline struct {
+// Headline is a comparison of the headline table: the metric of a Spazio over the other scheduler's,
+// and the p-value that there is no difference, adjusted for the number of the table's rows. P and
+// Adjusted are NaN where the test could not be computed, or where pods that did not end leave open
+// which is better; such a row still counts among them. Ratio is NaN where the metric was not measured
+// under both schedulers, and its bounds also as those of Ratios are.
+type Headline struct {
 	Experiment, Scheduler, Metric, Other string
 	Ratio                                Interval
 	P, Adjusted                          float64
@@ -88,14 +89,14 @@ func offered(c Case) bool { return in("services")(c) && c.Params.load > 0 }
 
 // Headlines is the table of the cases whose schedulers were run. It is of Spazio as installed, with
 // profiles on, where that was.
-func Headlines(cases []Case, rows []Row) []headline {
+func Headlines(cases []Case, rows []Row) []Headline {
 	answered, answers := ServiceCores(cases, rows)
 	cases, rows = slices.Concat(cases, answered), slices.Concat(rows, answers)
 	ran := map[[2]string]bool{}
 	for _, r := range rows {
 		ran[[2]string{r.Experiment, r.Scheduler}] = true
 	}
-	var table []headline
+	var table []Headline
 	for _, h := range headlines {
 		for _, other := range h.others {
 			ratios := Ratios(rows, other)
@@ -125,9 +126,9 @@ func Headlines(cases []Case, rows []Row) []headline {
 }
 
 // headlineOf is a row of the table that is not adjusted yet.
-func headlineOf(ratios []Line, label, scheduler, metric, other string) headline {
+func headlineOf(ratios []Line, label, scheduler, metric, other string) Headline {
 	nan := math.NaN()
-	h := headline{Experiment: label, Scheduler: scheduler, Metric: metric, Other: other, Ratio: Interval{Mean: nan, Low: nan, High: nan}, P: nan}
+	h := Headline{Experiment: label, Scheduler: scheduler, Metric: metric, Other: other, Ratio: Interval{Mean: nan, Low: nan, High: nan}, P: nan}
 	for _, l := range ratios {
 		if l.Experiment == label && l.Scheduler == scheduler && l.Metric == metric {
 			h.Ratio = l.Interval

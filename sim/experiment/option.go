@@ -17,12 +17,11 @@ import (
 // field Hold of the struct Filter filter.hold. They are as safe for concurrent use as the configuration itself.
 type OptionFields map[string]reflect.Value
 
-// ErrUnknownOption is a name that no field has, errFixedOption a field whose type has no
-// text; match them with errors.Is.
-var (
-	ErrUnknownOption = errors.New("no such option")
-	errFixedOption   = errors.New("cannot be set")
-)
+// ErrUnknownOption is the reason where no field has the name; match it with errors.Is.
+var ErrUnknownOption = errors.New("no such option")
+
+// errFixedOption is the reason where the field's type has no text.
+var errFixedOption = errors.New("cannot be set")
 
 // OptionError names the option that was refused, and the reason.
 type OptionError struct {
@@ -32,7 +31,7 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return fmt.Sprintf("option %s=%s: %v", e.Name, e.Value, e.Err) }
 
-// Unwrap returns the reason: ErrUnknownOption, errFixedOption, or that of the text's type.
+// Unwrap returns the reason: ErrUnknownOption, that the field's type has no text, or that of the type's text.
 func (e *OptionError) Unwrap() error { return e.Err }
 
 // OptionsOf returns the exported fields of the struct that config points to, those of
@@ -77,7 +76,7 @@ func kebab(name string) string {
 // Names lists the fields in order of their names.
 func (f OptionFields) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// setOption assigns what the text says. The error is an *OptionError, and the field then has
+// Set assigns what the text states. The error is an *OptionError, and the field then has
 // the value it had.
 func (f OptionFields) Set(name, text string) error {
 	field, ok := f[name]

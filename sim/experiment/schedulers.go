@@ -124,7 +124,7 @@ func defaultSchedulers() []string {
 
 // Leading are the schedulers that answer an experiment's question: this one, what
 // it is compared with and what bounds it, and of the peers one of each kind. The
-// rest of defaultSchedulers are variants of them.
+// rest of those that experiments compare by default are variants of them.
 func Leading() []string {
 	return []string{
 		Spazio, Default, requestsRight, limitRange,

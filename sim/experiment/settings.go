@@ -25,7 +25,7 @@ func settings(s *sim.Spazio) OptionFields {
 	return fields
 }
 
-// Settings lists the names that setOption takes: the fields of sim.Spazio, as
+// Settings lists the names that Params.Set takes: the fields of sim.Spazio, as
 // agent.filter.hold for Agent.Filter.Hold.
 func Settings() []string { return settings(new(sim.Spazio)).Names() }
 

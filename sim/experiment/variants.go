@@ -15,8 +15,8 @@ import (
 )
 
 // Variants lists the schedulers that the findings compare beside those of
-// Schedulers: the thesis's with one part replaced, and reference with one part
-// changed.
+// Schedulers: the thesis's with one part replaced, and with one part changed the scheduler
+// "reference", which states every constant that matters to the findings.
 func Variants() []namedScheduler { return slices.Clone(variants) }
 
 // reference is the name of what the findings vary: a configuration that says every constant

@@ -54,7 +54,7 @@ func Evaluate(sources []Source, seed uint64) (Result, error) {
 }
 
 // rejections are those of Pronto on each of the source's nodes, sample by sample; filtered
-// is behind the agent's filter, as Row.Filtered. The error is a *field.Error.
+// is behind the agent's filter, as row.Filtered. The error is a *field.Error.
 func rejections(s Source, filtered bool) ([][]bool, error) {
 	if err := s.validate(); err != nil {
 		return nil, err

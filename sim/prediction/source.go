@@ -17,7 +17,8 @@ type node struct {
 	Churn []bool
 }
 
-// Source is nodes of one fleet, seen at the same times. It is a plain value.
+// Source is nodes of one fleet, seen at the same times: ReadRecording, ReadSeries and Simulate make
+// one. It is a plain value.
 type Source struct {
 	// name is short, about says where it is from and what its metrics are.
 	name, about string

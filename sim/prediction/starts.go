@@ -1,6 +1,6 @@
 package prediction
 
-// startsTable is what pressure does where containers start or stop, of all nodes of a
+// starts is what pressure does where containers start or stop, of all nodes of a
 // source. Counts may be 0.
 type starts struct {
 	Source string

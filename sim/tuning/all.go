@@ -17,8 +17,8 @@ type row struct {
 
 // Run runs all scenarios, tuners and seeds, and returns the runs in this order. At most so many workers
 // run at a time, which does not change the runs. The error is a *field.Error or ctx's.
-func Run(ctx context.Context, scenarios []Scenario, tuners []Tuner, seeds []uint64, c Config, workers int) (tunedRuns, error) {
-	var rows tunedRuns
+func Run(ctx context.Context, scenarios []Scenario, tuners []Tuner, seeds []uint64, c Config, workers int) (Runs, error) {
+	var rows Runs
 	for _, scenario := range scenarios {
 		for _, tuner := range tuners {
 			for _, seed := range seeds {

@@ -16,12 +16,12 @@ const (
 	throttledBar = .01
 )
 
-// tunedRuns are runs, those of a scenario and tuner together. It is a plain value, safe for
+// Runs are runs, those of a scenario and tuner together. It is a plain value, safe for
 // concurrent reading.
-type tunedRuns []row
+type Runs []row
 
 // groups are the runs of each scenario and tuner, in their order.
-func (r tunedRuns) groups() (groups []tunedRuns) {
+func (r Runs) groups() (groups []Runs) {
 	for i, row := range r {
 		if i == 0 || row.Scenario != r[i-1].Scenario || row.Tuner != r[i-1].Tuner {
 			groups = append(groups, nil)
@@ -33,14 +33,14 @@ func (r tunedRuns) groups() (groups []tunedRuns) {
 }
 
 // mean and worst of what is taken of each run.
-func (r tunedRuns) mean(of func(row) float64) (mean float64) {
+func (r Runs) mean(of func(row) float64) (mean float64) {
 	for _, row := range r {
 		mean += of(row) / float64(len(r))
 	}
 	return mean
 }
 
-func (r tunedRuns) worst(of func(row) float64) (worst float64) {
+func (r Runs) worst(of func(row) float64) (worst float64) {
 	for _, row := range r {
 		worst = max(worst, of(row))
 	}
@@ -52,7 +52,7 @@ func throttled(r row) float64 { return r.Throttled }
 func ratio(r row) float64     { return r.Requests / r.Clairvoyant }
 
 // held counts the runs that hold all bars.
-func (r tunedRuns) held() (n int) {
+func (r Runs) held() (n int) {
 	for _, row := range r {
 		if row.Settled <= settledBar && ratio(row) <= requestsBar && row.Throttled <= throttledBar {
 			n++
@@ -63,7 +63,7 @@ func (r tunedRuns) held() (n int) {
 
 // Table has a row a scenario and tuner: means over the seeds, the worst of them after
 // the oblique stroke, and how many hold all bars (see the package).
-func (r tunedRuns) Table() text.Table {
+func (r Runs) Table() text.Table {
 	t := text.Table{
 		Title: fmt.Sprintf("Ten services whose requests are corrected every 10 minutes, mean / worst of the seeds; bars: settled within %d min, at most %g of the clairvoyant's requests, no service held up in more than %g %% of its periods at the end",
 			settledBar, requestsBar, 100*throttledBar),
@@ -86,7 +86,7 @@ func (r tunedRuns) Table() text.Table {
 
 // Save draws latency and requests over time, of the first seed, into a file ending in
 // .png or .svg: two panels a scenario. Of a single scenario and tuner it draws each service.
-func (r tunedRuns) Save(path string) error {
+func (r Runs) Save(path string) error {
 	if groups := r.groups(); len(groups) == 1 {
 		return services(groups[0][0]).WriteFile(path)
 	}

@@ -19,7 +19,7 @@ func made(scenario Scenario, tuner Tuner, settled int, requests, throttled float
 }
 
 func TestTable(t *testing.T) {
-	runs := tunedRuns{
+	runs := Runs{
 		made(developers, spazio, 50, 1.25, .01), made(developers, spazio, 51, 1, 0),
 		made(developers, seed, 20, 1.26, 0), made(cut, seed, 20, 1, .0101),
 	}
@@ -56,7 +56,7 @@ func TestTable(t *testing.T) {
 // Each service of one tuner's runs is drawn.
 func TestServicesAreDrawn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "services.svg")
-	runs := tunedRuns{made(developers, spazio, 50, 1.25, .01), made(developers, spazio, 51, 1, 0)}
+	runs := Runs{made(developers, spazio, 50, 1.25, .01), made(developers, spazio, 51, 1, 0)}
 	if err := runs.Save(file); err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,7 @@ func TestRowsDoNotDependOnWorkers(t *testing.T) {
 	if testing.Short() {
 		tuners = tuners[1:]
 	}
-	all := func(workers int) tunedRuns {
+	all := func(workers int) Runs {
 		rows, err := Run(t.Context(), []Scenario{cut}, tuners, []uint64{1, 2}, Config{Minutes: 60}, workers)
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim"
 )
 
-// Function is one of an Azure Functions trace.
+// Function is one of an Azure Functions trace, as ReadFunctions reads it.
 type Function struct {
 	// name is owner, application and function.
 	name string

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"bytes"
 	"errors"
 	"testing"
 	"testing/fstest"
@@ -12,17 +11,17 @@ func FuzzReadUtilisation(f *testing.F) {
 	f.Add([]byte(ec2))
 	f.Add([]byte(bitbrains))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		u, err := readUtilisation(bytes.NewReader(data))
+		all, err := ReadUtilisations(fstest.MapFS{"a.csv": {Data: data}})
 		if err != nil {
 			if !errors.Is(err, ErrTrace) {
 				t.Fatalf("error %v", err)
 			}
 			return
 		}
-		if !(u.step > 0) || len(u.share) < 2 {
-			t.Fatalf("%+v", u)
+		if len(all) != 1 || !(all[0].step > 0) || len(all[0].share) < 2 {
+			t.Fatalf("%+v", all)
 		}
-		for _, share := range u.share {
+		for _, share := range all[0].share {
 			if !(share >= 0 && share <= 1) {
 				t.Fatalf("share %v", share)
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -62,7 +63,7 @@ func TestErrorsOfFilesNameTheLine(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := readUtilisation(strings.NewReader("timestamp,value\n0,1\n\n5,x\n")); err == nil || !strings.Contains(err.Error(), "line 4") {
+	if _, err := ReadUtilisations(fstest.MapFS{"a.csv": {Data: []byte("timestamp,value\n0,1\n\n5,x\n")}}); err == nil || !strings.Contains(err.Error(), "line 4") {
 		t.Errorf("utilisation: %v", err)
 	}
 	for name, c := range map[string][2]string{

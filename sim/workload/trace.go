@@ -23,8 +23,8 @@ const (
 	maxTraceFiles = 10_000
 )
 
-// Utilisation is a recorded CPU utilisation: share[i] ∈ [0,1] for step seconds
-// each.
+// Utilisation is a recorded CPU utilisation, as ReadUtilisations reads it: share[i] ∈ [0,1] for
+// step seconds each.
 type Utilisation struct {
 	step  float64
 	share []float64

@@ -442,7 +442,7 @@ func TestReadUtilisationsByName(t *testing.T) {
 }
 
 func TestBadRowIsNamed(t *testing.T) {
-	_, err := readUtilisation(strings.NewReader("timestamp,value\n1,2\n2,x\n"))
+	_, err := ReadUtilisations(fstest.MapFS{"a.csv": {Data: []byte("timestamp,value\n1,2\n2,x\n")}})
 	if !errors.Is(err, ErrTrace) || !strings.Contains(err.Error(), "row 2:") {
 		t.Errorf("error %v, want one of row 2", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
+	"github.com/spazio-scheduler/spazio/sim/prediction"
 )
 
 func evaluatePronto(args ...string) (string, error) {
@@ -104,6 +105,13 @@ func TestProntoPageIsReproducible(t *testing.T) {
 	}
 	if len(files) != 4 {
 		t.Errorf("got %d files, want the page, the shares and a minute of recording and simulator", len(files))
+	}
+}
+
+// The recording that docs/pronto.md evaluates can be read.
+func TestDocumentedRecording(t *testing.T) {
+	if _, err := prediction.ReadRecording(filepath.Join("..", "..", "..", "docs", "pronto", "machine.spazio.gz")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -73,8 +72,8 @@ func (f replayFlags) run(path string, stdout io.Writer) error {
 		csv = stdout
 	}
 	result, err := replayRecording(r, f.set, csv)
-	if bad := field.By(err, "report"); bad != nil && bad.Field == "Set" {
-		return command.Usage(fmt.Errorf("--set: %w", err))
+	if errors.Is(err, errSet) {
+		return command.Usage(err)
 	}
 	if err != nil {
 		return err
@@ -97,7 +96,7 @@ func (f replayFlags) validate() error {
 		return errors.New("--verify and --set: with other options the reports are meant to differ")
 	}
 	if err := checkAssignments(f.set); err != nil {
-		return fmt.Errorf("--set: %w", err)
+		return err
 	}
 	if !slices.Contains([]string{"table", "json", "csv"}, f.output) {
 		return fmt.Errorf("--output: %q is not table, json or csv", f.output)

@@ -2,46 +2,16 @@ package lab
 
 import (
 	"errors"
-	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
-	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
-// checkAssignments returns a *field.Error that names Set and the first assignment
-// that can't be made.
-func checkAssignments(assignments []string) error {
-	for _, assignment := range assignments {
-		if err := assign(new(agent.Config), assignment); err != nil {
-			return refuseSet(assignment, err)
-		}
-	}
-	return nil
-}
-
-func refuseSet(assignment any, err error) error {
-	return &field.Error{Package: "report", Field: "Set", Value: assignment, Err: fmt.Errorf("%w: %w", report.ErrInvalid, err)}
-}
-
-// override returns what the assignments, which are valid one by one, do to a
-// Config; nil without any.
-func override(assignments []string) func(*agent.Config) {
-	if len(assignments) == 0 {
-		return nil
-	}
-	return func(c *agent.Config) {
-		for _, assignment := range assignments {
-			assign(c, assignment) //nolint:errcheck // checkAssignments has made it
-		}
-	}
-}
-
-// player runs a recording and hands what comes of it to those who asked.
-type player struct {
+// replayPlayer replays a recording: it counts what comes of it, and writes the rows that are wanted.
+type replayPlayer struct {
 	start    time.Time // of the first record that has one
 	override func(*agent.Config)
 	result   replaySummary
@@ -49,11 +19,12 @@ type player struct {
 }
 
 // replayRecording reads r to its end, with assignments that checkAssignments accepts, and writes a
-// line for each report to csv unless that is nil. A torn end of a file, as a crash leaves it, is no error
-// but named in the summary; a difference is none either. The error is that of reading, or a
-// *field.Error where the options as a whole are no configuration of a recorded agent.
+// line for each report to csv unless that is nil. A torn end of a file, as a crash leaves it, is named
+// in the summary and is no error, and neither is a difference. The error is that of reading or of
+// writing, or an error of errSet where the assignments together make an invalid configuration of a recorded
+// agent.
 func replayRecording(r *recording.Reader, assignments []string, csv io.Writer) (replaySummary, error) {
-	p := &player{override: override(assignments), result: replaySummary{Options: assignments}}
+	p := &replayPlayer{override: replayOverride(assignments), result: replaySummary{Options: assignments}}
 	if csv != nil {
 		p.rows = newReportRows(csv)
 	}
@@ -66,7 +37,7 @@ func replayRecording(r *recording.Reader, assignments []string, csv io.Writer) (
 	return p.result, nil
 }
 
-func (p *player) play(r *recording.Reader) error {
+func (p *replayPlayer) play(r *recording.Reader) error {
 	m := recording.Matcher{Replayer: recording.NewReplayer(p.override)}
 	for rec, err := range r.Records() {
 		var torn *recording.TornError
@@ -85,7 +56,7 @@ func (p *player) play(r *recording.Reader) error {
 	return nil
 }
 
-func (p *player) feed(m *recording.Matcher, rec recording.Record) error {
+func (p *replayPlayer) feed(m *recording.Matcher, rec recording.Record) error {
 	if rec.Kind == recording.KindHeader {
 		if err := p.header(rec.Header); err != nil {
 			return err
@@ -108,7 +79,7 @@ func (p *player) feed(m *recording.Matcher, rec recording.Record) error {
 	return nil
 }
 
-func (p *player) header(h *recording.Header) error {
+func (p *replayPlayer) header(h *recording.Header) error {
 	s := &p.result
 	s.Node = h.Config.Node
 	if s.Files++; h.Part == 1 || s.Files == 1 {
@@ -119,13 +90,13 @@ func (p *player) header(h *recording.Header) error {
 	if p.override != nil {
 		p.override(&c)
 		if err := c.Validate(); err != nil {
-			return refuseSet(s.Options, err)
+			return refuseSet(strings.Join(s.Options, " "), err)
 		}
 	}
 	return nil
 }
 
-func (p *player) report(pair recording.Pair) error {
+func (p *replayPlayer) report(pair recording.Pair) error {
 	p.result.pair(pair)
 	if p.rows != nil {
 		return p.rows.report(pair, p.start)

@@ -10,6 +10,9 @@ import (
 	_ "github.com/spazio-scheduler/spazio/sim/thesis" // values of estimator.method
 )
 
+// errSet begins the refusal of what --set assigns.
+var errSet = errors.New("--set")
+
 // notReplayed are the fields of agent.Config that can't be set: those that say what
 // was measured, the prior, which the channels have, and centring, which the
 // pipeline refuses.
@@ -30,8 +33,8 @@ func replayOptions(c *agent.Config) experiment.OptionFields {
 // replayNames lists the options that can be set.
 func replayNames() []string { return replayOptions(new(agent.Config)).Names() }
 
-// assign assigns key=value to c.
-func assign(c *agent.Config, assignment string) error {
+// replayAssign assigns key=value to c.
+func replayAssign(c *agent.Config, assignment string) error {
 	key, value, ok := strings.Cut(assignment, "=")
 	if !ok {
 		return fmt.Errorf("%q is not key=value", assignment)
@@ -41,4 +44,31 @@ func assign(c *agent.Config, assignment string) error {
 		return fmt.Errorf("%w; there are %s", err, strings.Join(replayNames(), ", "))
 	}
 	return err
+}
+
+// checkAssignments returns an error of errSet that names the first assignment that can't be made.
+func checkAssignments(assignments []string) error {
+	for _, assignment := range assignments {
+		if err := replayAssign(new(agent.Config), assignment); err != nil {
+			return refuseSet(assignment, err)
+		}
+	}
+	return nil
+}
+
+func refuseSet(assignment string, err error) error {
+	return fmt.Errorf("%w %s: %w", errSet, assignment, err)
+}
+
+// replayOverride returns a function that makes the assignments, which checkAssignments accepts, to a
+// Config; nil without any.
+func replayOverride(assignments []string) func(*agent.Config) {
+	if len(assignments) == 0 {
+		return nil
+	}
+	return func(c *agent.Config) {
+		for _, assignment := range assignments {
+			replayAssign(c, assignment) //nolint:errcheck // checkAssignments has accepted it
+		}
+	}
 }

@@ -34,17 +34,17 @@ type replaySummary struct {
 	// Torn are the files that end within a record, as a crash leaves them.
 	Torn []string `json:"torn"`
 	// Options are the assignments replayed with.
-	Options  []string `json:"options"`
-	Recorded reports  `json:"recorded"`
-	Replayed reports  `json:"replayed"`
+	Options  []string      `json:"options"`
+	Recorded replayReports `json:"recorded"`
+	Replayed replayReports `json:"replayed"`
 	// Different counts the reports that differ, First says where and how the
 	// first of them does.
 	Different int    `json:"different"`
 	First     string `json:"firstDifference"`
 }
 
-// reports are the reports of one side in short.
-type reports struct {
+// replayReports are the reports of one side in short.
+type replayReports struct {
 	Count int `json:"reports"`
 	// Avail is what nodes said they had room for, in pods, over the reports.
 	Avail struct {
@@ -55,7 +55,7 @@ type reports struct {
 	sum float64
 }
 
-func (r *reports) add(report *agent.Report) {
+func (r *replayReports) add(report *agent.Report) {
 	if report == nil {
 		return
 	}
@@ -153,7 +153,7 @@ func (s *replaySummary) writeText(out io.Writer) error {
 	}
 	for _, side := range []struct {
 		name string
-		r    reports
+		r    replayReports
 	}{{"recorded", s.Recorded}, {"replayed", s.Replayed}} {
 		a := side.r.Avail
 		line(side.name, "%d report(s), avail %.2f on average, %.2f to %.2f", side.r.Count, a.Mean, a.Least, a.Most)

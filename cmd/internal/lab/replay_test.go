@@ -118,6 +118,7 @@ type verdict struct {
 	Node, Revision     string
 	Files, Samples     int
 	Dropped, Different int
+	Pods               int `json:"mostPods"`
 	Torn               []string
 	First              string `json:"firstDifference"`
 	Recorded, Replayed struct {
@@ -140,7 +141,8 @@ func summary(t *testing.T, args ...string) (v verdict) {
 
 func TestVerify(t *testing.T) {
 	dir := t.TempDir()
-	reports := record(t, dir, 600, honest)
+	most := 0
+	reports := record(t, dir, 600, func(r *agent.Report) { most = max(most, len(r.Pods)) })
 	code, out, stderr := replayed(t, dir, "--verify")
 	if code != command.ExitOK || !strings.Contains(out, "identical, bit for bit") || stderr != "" {
 		t.Errorf("exit code %d\n%s%s", code, out, stderr)
@@ -149,8 +151,8 @@ func TestVerify(t *testing.T) {
 	if v.Revision == "" || !strings.HasSuffix(out, "\nspazio-lab "+v.Revision+"\n") {
 		t.Errorf("revision %q as JSON, and as text\n%s", v.Revision, out)
 	}
-	if v.Node != "node-1" || v.Files < 2 || v.Samples != 5988 || v.Dropped != 12 || v.Recorded.Reports != reports || v.Replayed.Reports != reports {
-		t.Errorf("%d reports: %+v", reports, v)
+	if v.Node != "node-1" || v.Files < 2 || v.Samples != 5988 || v.Dropped != 12 || v.Pods != most || v.Recorded.Reports != reports || v.Replayed.Reports != reports {
+		t.Errorf("%d reports, %d pods: %+v", reports, most, v)
 	}
 }
 
@@ -214,8 +216,12 @@ func TestReplayUsage(t *testing.T) {
 		"out of range":   {dir, "--set", "fleet-share=2"},
 		"verify and set": {dir, "--set", "avail.caution=1", "--verify"},
 	} {
-		if code, _, stderr := replayed(t, args...); code != command.ExitUsage || stderr == "" {
+		code, _, stderr := replayed(t, args...)
+		if code != command.ExitUsage || stderr == "" {
 			t.Errorf("%s: exit code %d, %q", name, code, stderr)
+		}
+		if len(args) == 3 && args[1] == "--set" && !strings.Contains(stderr, "--set "+args[2]+": ") {
+			t.Errorf("%s: %q does not name the assignment", name, stderr)
 		}
 	}
 	if code, _, stderr := replayed(t, filepath.Join(dir, "none")); code != command.ExitFailure || stderr == "" {

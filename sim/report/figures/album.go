@@ -16,7 +16,7 @@ import (
 
 // made is a figure with what it showed.
 type made struct {
-	figure
+	Figure
 	outcome
 }
 
@@ -24,7 +24,7 @@ type made struct {
 type Album []made
 
 // Make makes the figures in order. The error is that of a figure, with its ID.
-func Make(ctx context.Context, chosen []figure, seed uint64) (Album, error) {
+func Make(ctx context.Context, chosen []Figure, seed uint64) (Album, error) {
 	var album Album
 	for _, f := range chosen {
 		result, err := f.make(ctx, seed)
@@ -135,7 +135,7 @@ func (a Album) Save(dir string) error {
 }
 
 // base is the figure's name in file names.
-func (f figure) base() string { return "figure-" + report.FileName(f.ID) }
+func (f Figure) base() string { return "figure-" + report.FileName(f.ID) }
 
 // WriteCatalogue lists all figures with what they claim, in lines that a terminal holds.
 func WriteCatalogue(w io.Writer) error {

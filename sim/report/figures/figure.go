@@ -7,9 +7,9 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
-// figure is one that can be made. It is a plain value; Make is safe for
+// Figure is one that can be made. It is a plain value; Make is safe for
 // concurrent use.
-type figure struct {
+type Figure struct {
 	// ID is its number in the thesis, such as 4.6, or a name; it is part of file
 	// names.
 	ID string
@@ -53,15 +53,15 @@ type value struct {
 
 // ByID returns the figures of the IDs, in the order of All; all without any. The
 // error is a *field.Error.
-func ByID(ids ...string) ([]figure, error) {
+func ByID(ids ...string) ([]Figure, error) {
 	all := All()
 	if len(ids) == 0 {
 		return all, nil
 	}
 	for _, id := range ids {
-		if !slices.ContainsFunc(all, func(f figure) bool { return f.ID == id }) {
+		if !slices.ContainsFunc(all, func(f Figure) bool { return f.ID == id }) {
 			return nil, report.Refuse("figure", id, "an ID of All")
 		}
 	}
-	return slices.DeleteFunc(all, func(f figure) bool { return !slices.Contains(ids, f.ID) }), nil
+	return slices.DeleteFunc(all, func(f Figure) bool { return !slices.Contains(ids, f.ID) }), nil
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // chosen holds all figures; short runs make every eighth.
-func chosen() (some []figure) {
+func chosen() (some []Figure) {
 	all := All()
 	if !testing.Short() {
 		return all

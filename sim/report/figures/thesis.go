@@ -2,8 +2,8 @@ package figures
 
 // All are the figures that the thesis has or announces, in order, and the one that holds the simulator
 // against a machine.
-func All() []figure {
-	return []figure{
+func All() []Figure {
+	return []Figure{
 		{"2.3", "CPU pressure by its total, under load",
 			"Even lightweight workloads make the pressure spike, because of the container runtime.", ofRecording(podsFile, totals)},
 		{"2.4", "CPU pressure by avg10, under load",

@@ -9,7 +9,7 @@ import (
 // The simulator's node is within the stated errors of the recording in this
 // repository, whatever its own noise.
 func TestNodeAgreesWithRecording(t *testing.T) {
-	i := slices.IndexFunc(All(), func(f figure) bool { return f.ID == "sim-node" })
+	i := slices.IndexFunc(All(), func(f Figure) bool { return f.ID == "sim-node" })
 	if i < 0 {
 		t.Fatal("no figure sim-node")
 	}

@@ -4,8 +4,7 @@
 // shows no difference, whatever the means are.
 //
 //	r := schedulers.Report{Quality: "measured", Schedulers: []string{"default", "spazio"}, Runs: runs}
-//	err := r.Validate()
-//	err = r.WriteText(os.Stdout, text.Terminal)
+//	err := r.WriteText(os.Stdout, text.Terminal)
 //	err = r.Save("comparison")
 //
 // [Components], [Guests] and [Following] report what else package compare, and

@@ -265,15 +265,17 @@ func TestGuests(t *testing.T) {
 	}
 }
 
-func Example_words() {
+func TestWords(t *testing.T) {
 	r := Report{Quality: "simulated counter over real CPU time", Schedulers: []string{"default-scheduler", "spazio"}}
 	for pair, joules := range [][2]float64{{100, 98}, {101, 103}, {99, 98}} {
 		r.Runs = append(r.Runs,
 			Run{Scheduler: "default-scheduler", Pair: pair, Joules: joules[0], Requests: 1000},
 			Run{Scheduler: "spazio", Pair: pair, Joules: joules[1], Requests: 1000})
 	}
-	fmt.Println(r.words())
-	// Output: Joules are of a simulated counter over real CPU time. spazio over default-scheduler, energy a request, J: no difference shown (0.996, 0.946 to 1.049, 3 pairs).
+	want := "Joules are of a simulated counter over real CPU time. spazio over default-scheduler, energy a request, J: no difference shown (0.996, 0.946 to 1.049, 3 pairs)."
+	if got := r.words(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // The same report gives the same bytes, and its JSON reads back.
