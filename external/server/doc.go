@@ -15,8 +15,8 @@
 //
 //   - URL is http[s]://HOST:PORT. CAFile is the absolute path of PEM certificates to trust in
 //     place of the system's, for a server with a certificate of its own.
-//   - Namespace has the test bed Testbed, two or more slots of which are free, and the two Jobs
-//     of that list, which keep no data; no scheduling is there.
+//   - Namespace has the test bed that Testbed names, with two or more free slots, and the two jobs
+//     that the list Jobs names, which keep no data. It has no schedulings.
 //   - Seed is true if SeedPaths names the namespace.
 //   - Admin is the token of a caller who may do everything everywhere, Viewer of one who may see
 //     everything, Team of one who may do everything in the namespace, and Nothing of one with no
