@@ -7,7 +7,7 @@
 // percentile of CPU and the peak of memory, and slots of the day. Subpackage replay
 // compares recommenders on recorded series.
 //
-//   - Histogram and Peaks keep samples by bucket and by span of time. Both depend
+//   - Histograms and peaks keep samples by bucket and by span of time. Both depend
 //     on the samples alone, not on their order, and merging is addition.
 //   - Evidence counts pods, not readings. Blend turns it into a Share, by Bühlmann's
 //     credibility.

@@ -16,7 +16,7 @@ import (
 // that moving the reference scales by a power of two, which is exact: the state
 // depends on the samples alone, not on their order, and merging is addition.
 //
-// It grows as its values spread, and then allocates nothing. A Histogram is for
+// It grows as its values spread, and then allocates nothing. A histogram is for
 // one goroutine at a time.
 type histogram struct {
 	scale     Scale

@@ -101,7 +101,7 @@ func (h *History) newSamples() *samplesOf {
 	}
 }
 
-// Add adds a sample, as Histogram.Add.
+// Add adds a sample, as histogram.add.
 func (h *History) Add(at time.Time, value, weight float64) error {
 	slot, today := slotOf(at, h.config.Value().Zone, len(h.slots))
 	samples := h.slots[slot]
@@ -253,7 +253,7 @@ func (h *History) of(at time.Time, r Rule) *samplesOf {
 
 // peaks holds the largest sample of each of the last few spans of time, which are
 // counted from 1970, so that it depends on the samples alone, whatever their
-// order, and merging takes the larger of each span. A Peaks is for one goroutine
+// order, and merging takes the larger of each span. A peaks is for one goroutine
 // at a time.
 type peaks struct {
 	span   int64 // ns
@@ -262,7 +262,7 @@ type peaks struct {
 	largest []float64
 }
 
-// newPeaks returns an empty Peaks over the last spans of that length.
+// newPeaks returns empty peaks over the last spans of that length.
 func newPeaks(span time.Duration, spans int) (*peaks, error) {
 	if span < time.Millisecond {
 		return nil, refuse("span", span, "at least 1ms")
@@ -320,7 +320,7 @@ func (p *peaks) maxSince(at time.Time, last time.Duration) float64 {
 	return p.max(at.UnixNano()/p.span - int64(last)/p.span + 1)
 }
 
-// maxAt is the largest sample of the spans from one on.
+// max is the largest sample of the spans from one on.
 func (p *peaks) max(from int64) (largest float64) {
 	for n := max(from, p.first()); n <= p.newest; n++ {
 		largest = max(largest, p.of(n))
@@ -361,7 +361,7 @@ func (p *peaks) quantile(share float64, halfLife time.Duration) float64 {
 	return 0
 }
 
-// merge adds the samples of another Peaks of the same spans, which is not modified.
+// merge adds the samples of other peaks of the same spans, which is not modified.
 func (p *peaks) merge(o *peaks) error {
 	if o == nil {
 		return refuse("peaks", o, "given")

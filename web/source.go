@@ -217,14 +217,9 @@ func relayed(w http.ResponseWriter, what any, err error) {
 	}
 }
 
-// relayGet asks a program for what it shows at a path and returns its answer. The error of an
-// answer that is not 200 has, or wraps what has, a method HTTPStatus() int. It is called
-// concurrently.
-type relayGet func(ctx context.Context, path string, query url.Values) ([]byte, error)
-
 // relayClient is the Source behind a RelayHandler. Safe for concurrent use.
 type relayClient struct {
-	get  relayGet
+	get  func(ctx context.Context, path string, query url.Values) ([]byte, error)
 	path string
 }
 
@@ -234,7 +229,7 @@ var errNoPage = errors.New("it shows nothing for a page there: is it of an older
 // NewRelayClient returns the Source of the RelayHandler that is served at the path, safe for concurrent
 // use. get asks the program for what it shows at a path and returns its answer, also concurrently; the
 // error of an answer that is not 200 has, or wraps what has, a method HTTPStatus() int.
-func NewRelayClient(get relayGet, path string) Source {
+func NewRelayClient(get func(ctx context.Context, path string, query url.Values) ([]byte, error), path string) Source {
 	return &relayClient{get: get, path: path}
 }
 

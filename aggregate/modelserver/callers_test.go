@@ -119,8 +119,8 @@ func TestInventedNodesTakeLittle(t *testing.T) {
 	}
 	until(t, s, func(modelserver.Stats) bool {
 		honest := 0
-		for _, g := range s.Globals() {
-			if g.Dim == 4 {
+		for _, m := range s.Describe("").Models {
+			if len(m.Channels) == 4 {
 				honest++
 			}
 		}

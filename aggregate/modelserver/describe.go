@@ -18,11 +18,11 @@ const DebugPath = "/debug/model"
 
 // Status is what Handler answers.
 type Status struct {
-	Models []description `json:"models"`
+	Models []Description `json:"models"`
 }
 
-// description is a global model and what it is made of.
-type description struct {
+// Description is a global model and what it is made of.
+type Description struct {
 	Schema     string      `json:"schema"`
 	Version    uint64      `json:"version"`
 	Nodes      int         `json:"nodes"`
@@ -85,7 +85,7 @@ func (s *Server) Handler() http.Handler {
 // one schema alone unless that is empty.
 func (s *Server) Describe(schema string) Status {
 	p := s.published.Load()
-	status := Status{Models: []description{}}
+	status := Status{Models: []Description{}}
 	for _, g := range p.globals {
 		if schema == "" || schema == g.Schema {
 			status.Models = append(status.Models, describe(g, p.version))
@@ -94,8 +94,8 @@ func (s *Server) Describe(schema string) Status {
 	return status
 }
 
-func describe(g aggregate.Global, version uint64) description {
-	d := description{
+func describe(g aggregate.Global, version uint64) Description {
+	d := Description{
 		Schema: g.Schema, Version: version, Nodes: g.Nodes, Mass: g.Model.Mass(),
 		Ages: ageSummary{g.Ages.Min.Seconds(), g.Ages.Median.Seconds(), g.Ages.Max.Seconds()},
 	}
@@ -163,7 +163,7 @@ type table struct {
 const unknown = "-"
 
 // Text describes in two lines which model it is, and of how many nodes.
-func (d description) Text() string {
+func (d Description) Text() string {
 	nodes := "1 node"
 	if d.Nodes != 1 {
 		nodes = strconv.Itoa(d.Nodes) + " nodes"
@@ -173,7 +173,7 @@ func (d description) Text() string {
 }
 
 // ChannelTable shows the direction and the costs by channel.
-func (d description) ChannelTable() table {
+func (d Description) ChannelTable() table {
 	t := table{Header: []string{"CHANNEL", "DIRECTION", "COST OF A POD", "SD"}, Right: []bool{false, true, true, true}}
 	for _, c := range d.Channels {
 		cost, sd := "unknown", unknown
@@ -186,7 +186,7 @@ func (d description) ChannelTable() table {
 }
 
 // ComponentTable shows the components, from the one with most energy, which is 1.
-func (d description) ComponentTable() table {
+func (d Description) ComponentTable() table {
 	t := table{Header: []string{"COMPONENT", "SIGMA", "RMS", "ENERGY", "SHARE", "DIRECTION"}, Right: []bool{false, true, true, true, true}}
 	for i, c := range d.Components {
 		direction := make([]string, len(c.Direction))

@@ -3,8 +3,6 @@ package modelserver
 import (
 	"context"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/aggregate"
 )
 
 // Exports for tests outside the package.
@@ -16,8 +14,6 @@ type (
 	Component     = component
 	Table         = table
 	SnapshotError = snapshotError
-	Stats         = stats
-	Description   = description
 )
 
 var (
@@ -60,10 +56,6 @@ func (p *Peers) Others() (n int) {
 
 // Replica returns the id by which other replicas know this one.
 func (s *Server) Replica() uint64 { return s.config.replica }
-
-// Globals returns the models published last, in order of schema and dimension.
-// The caller must not modify them.
-func (s *Server) Globals() []aggregate.Global { return s.published.Load().globals }
 
 // Round makes one round.
 func (p *Peers) Round(ctx context.Context) error { return p.round(ctx) }

@@ -308,7 +308,7 @@ func (peer *peer) close() {
 	}
 }
 
-// Close closes the connections; Run does so when it ends. A further Round opens
+// Close closes the connections; Run does so when it ends. A further round opens
 // them again.
 func (p *Peers) Close() {
 	p.mu.Lock()

@@ -94,7 +94,7 @@ type Server struct {
 	alive     atomic.Pointer[time.Time] // when it was made or last published
 
 	countsMu sync.Mutex
-	counts   stats // without what was published last
+	counts   Stats // without what was published last
 
 	// mu guards what merging works on. A push never takes it.
 	mu        sync.Mutex
@@ -209,7 +209,7 @@ func (s *Server) tick() {
 }
 
 // refresh publishes what has arrived by now. The clock is read first, so that
-// what was pushed before stats.At is in.
+// what was pushed before Stats.At is in.
 func (s *Server) refresh() {
 	s.locked(func() {
 		now := s.config.Now()

@@ -512,7 +512,7 @@ func TestNewest(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if sigma := s.Globals()[0].Model.Sigma(0); math.Abs(sigma-.7) > 1e-12 {
+	if sigma := s.Describe("").Models[0].Components[0].Sigma; math.Abs(sigma-.7) > 1e-12 {
 		t.Errorf("got sigma %v, want that of sequence 7", sigma)
 	}
 }

@@ -299,8 +299,8 @@ type KeeperConfig struct {
 	Logger *slog.Logger
 }
 
-// validate returns an *field.Error for the first field out of range.
-func (c KeeperConfig) validate() error {
+// Validate returns an *field.Error for the first field out of range.
+func (c KeeperConfig) Validate() error {
 	switch {
 	case c.Path == "":
 		return &field.Error{Package: "aggregate", Field: "Path", Value: c.Path, Err: aggregate.ErrRange}
@@ -321,7 +321,7 @@ type Keeper struct {
 
 // NewKeeper returns a Keeper of the server's state.
 func NewKeeper(s *Server, c KeeperConfig) (*Keeper, error) {
-	if err := c.validate(); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	c.Interval = cmp.Or(c.Interval, 10*time.Second)

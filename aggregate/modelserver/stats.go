@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// stats is what a Server has done so far, and where it stands.
-type stats struct {
+// Stats is what a Server has done so far, and where it stands.
+type Stats struct {
 	// Pushes were accepted; Superseded of them met another push of the same
 	// node in the queue, and Stale ones were no newer than what was merged.
 	Pushes, Superseded, Stale uint64
@@ -31,7 +31,7 @@ func (s *Server) count(n *uint64) {
 }
 
 // Stats returns the counts.
-func (s *Server) Stats() stats {
+func (s *Server) Stats() Stats {
 	s.countsMu.Lock()
 	defer s.countsMu.Unlock()
 	counts, p := s.counts, s.published.Load()

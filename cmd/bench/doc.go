@@ -8,7 +8,7 @@
 //
 // Each starts what it measures as a process of its own: it builds the program from
 // this tree unless a flag names one. None imports a package of cmd that is not
-// below cmd/bench, and nothing else imports those.
+// below cmd/bench, except cmd/internal/command, and nothing else imports those.
 //
 // Results go to standard output, as a table or with --output json, and with --out into a file, as those
 // in cmd/bench/results; progress and errors go to standard error. The exit code is 0, 1 after a

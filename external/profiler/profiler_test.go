@@ -30,6 +30,8 @@ type world struct {
 	bench *servertest.Bench
 	// takes returns how long a job takes beside another, "" if it is alone.
 	takes func(job, beside string) time.Duration
+	// jobs is held while a job is read and written.
+	jobs sync.Mutex
 
 	mu sync.Mutex
 	// end returns how a job's run ends, Succeeded if end is nil; "" never ends, skipped leaves the
@@ -48,11 +50,26 @@ func never(string) string { return "" }
 
 const skipped = "skipped"
 
+// heldStore writes the data of jobs while nothing else does. The world puts a job whole, with its data
+// as it read them: what a profiler keeps there meanwhile would be lost.
+type heldStore struct {
+	server.Store
+	jobs *sync.Mutex
+}
+
+func (s heldStore) UpdateExternal(ctx context.Context, caller server.Caller, namespace, name, version string, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error) {
+	s.jobs.Lock()
+	defer s.jobs.Unlock()
+	return s.Store.UpdateExternal(ctx, caller, namespace, name, version, edit)
+}
+
 // newWorld returns jobs a, b, … in a namespace with two Testbeds, of one node and of three.
 func newWorld(t *testing.T, jobs ...string) *world {
-	w := &world{T: t, bench: servertest.Start(t, func(c *server.Config) {
+	w := &world{T: t}
+	w.bench = servertest.Start(t, func(c *server.Config) {
 		c.Limits.Rate, c.Limits.Burst = 1e6, 1e6 // several ask at once here, in no time
-	})}
+		c.Store = heldStore{c.Store, &w.jobs}
+	})
 	w.takes = func(string, string) time.Duration { return time.Second }
 	w.bench.Store.PutTestbed(wire.Testbed{Meta: wire.Meta{Namespace: "team", Name: "small"}, Ready: true, Slots: ided(nodes(2))})
 	w.bench.Store.PutTestbed(wire.Testbed{Meta: wire.Meta{Namespace: "team", Name: "large"}, Ready: true, Slots: ided(nodes(2, 2, 2))})
@@ -106,24 +123,34 @@ func (w *world) carryOut(s wire.Scheduling) {
 			s.Jobs = append(s.Jobs, wire.SchedulingJob{Job: "team/" + name})
 			continue
 		}
-		job, err := w.bench.Store.Job(w.Context(), "team", name)
-		if err != nil {
-			w.Error(err)
-			return
-		}
 		finish := start.Add(w.takes(name, w.beside(s, listed)))
 		run := wire.Run{Scheduling: s.Namespace + "/" + s.Name, Submitted: s.Created, Started: &start, Finished: &finish, Outcome: outcome, Reason: "because"}
 		for _, ref := range listed.Slots {
 			run.Slots = append(run.Slots, ref.String())
 		}
-		job.Runs = append(slices.Clone(job.Runs), run)
-		w.bench.Store.PutJob(job)
+		if err := w.record(name, run); err != nil {
+			w.Error(err)
+			return
+		}
 		s.Jobs = append(s.Jobs, wire.SchedulingJob{Job: "team/" + name, State: "Completed"})
 		if outcome != "Succeeded" {
 			s.State = "Failed"
 		}
 	}
 	w.bench.Store.PutScheduling(s)
+}
+
+// record adds a run to a job.
+func (w *world) record(name string, run wire.Run) error {
+	w.jobs.Lock()
+	defer w.jobs.Unlock()
+	job, err := w.bench.Store.Job(w.Context(), "team", name)
+	if err != nil {
+		return err
+	}
+	job.Runs = append(slices.Clone(job.Runs), run)
+	w.bench.Store.PutJob(job)
+	return nil
 }
 
 // beside returns the job that shares the nodes of another.

@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"flag"
 	"net/http"
@@ -23,6 +25,9 @@ type target struct {
 	// URL is http[s]://HOST:PORT; HTTP makes the connections, nil is http.DefaultClient.
 	URL  string
 	HTTP *http.Client `json:"-"`
+	// CAFile, if set, has the PEM certificates that are trusted in place of the system's. The
+	// path is absolute: go test runs this in the package's directory.
+	CAFile string
 	// Namespace has the Testbed, with two slots or more that are free, and the two Jobs,
 	// which no scheduling has and which keep no data. There are no schedulings in it, and
 	// the contract leaves none behind.
@@ -61,16 +66,35 @@ func TestContract(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if to.CAFile != "" {
+			to.HTTP = trusting(t, to.CAFile)
+		}
 		checkContract(t, to)
 		return
 	}
 	b := servertest.Start(t, func(c *server.Config) { c.SeedPaths, c.DefaultNamespace = true, "team" })
 	to := targetOf(b)
 	t.Run("plain", func(t *testing.T) { checkContract(t, to) })
-	tls := httptest.NewTLSServer(b.Server)
-	t.Cleanup(tls.Close)
-	to.URL, to.HTTP = tls.URL, tls.Client()
+	secure := httptest.NewTLSServer(b.Server)
+	t.Cleanup(secure.Close)
+	to.URL, to.HTTP = secure.URL, secure.Client()
 	t.Run("TLS", func(t *testing.T) { checkContract(t, to) })
+}
+
+// trusting returns a client that trusts the certificates of a file.
+func trusting(t *testing.T, file string) *http.Client {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		t.Fatalf("CAFile %s: no PEM certificate", file)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
 }
 
 // checkContract tests every row of the interface, in its own form and, if it is served, in that

@@ -11,7 +11,16 @@
 //
 //	go test -run '^TestContract$' github.com/spazio-scheduler/spazio/external/server -args -contract FILE
 //
-// where FILE has its address and tokens (the type target in contract_test.go, as JSON).
+// where FILE is the absolute path of a JSON object:
+//
+//   - URL is http[s]://HOST:PORT. CAFile is the absolute path of PEM certificates to trust in
+//     place of the system's, for a server with a certificate of its own.
+//   - Namespace has the test bed that Testbed names, with two or more free slots, and the two jobs
+//     that the list Jobs names, which keep no data. It has no schedulings.
+//   - Seed is true if SeedPaths names the namespace.
+//   - Admin is the token of a caller who may do everything everywhere, Viewer of one who may see
+//     everything, Team of one who may do everything in the namespace, and Nothing of one with no
+//     right. Expired, Foreign, which is for another audience, and Unknown are refused.
 //
 // Every request goes through the same steps. Its Host and Origin are checked; its caller is
 // identified by a bearer token or a session's cookie, and limited in rate and number; the table of

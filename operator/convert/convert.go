@@ -19,18 +19,18 @@ import (
 // group is that of the thesis's objects.
 const group = "batchjob.gcr.io/v1alpha1"
 
-// note is a field that was left out.
-type note struct {
+// Note is a field that was left out.
+type Note struct {
 	// Object is KIND/NAME, Field the field's path, as in spec.flinkSpec.image.
 	Object, Field string
 }
 
-func (n note) String() string { return n.Object + ": " + n.Field + " is left out" }
+func (n Note) String() string { return n.Object + ": " + n.Field + " is left out" }
 
 // Manifests rewrites a stream of YAML documents; of those it rewrites comments and the order
 // of fields are not kept. What was left out is in notes, in the order of the documents. The
 // error is a *field.Error for the first that can't be rewritten; out is nil then.
-func Manifests(in []byte) (out []byte, notes []note, err error) {
+func Manifests(in []byte) (out []byte, notes []Note, err error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(in)))
 	for i := 0; ; i++ {
 		document, err := reader.Read()
@@ -56,7 +56,7 @@ func Manifests(in []byte) (out []byte, notes []note, err error) {
 }
 
 // rewrite rewrites a document; nil if it is empty.
-func rewrite(i int, document []byte) ([]byte, []note, error) {
+func rewrite(i int, document []byte) ([]byte, []Note, error) {
 	at := fmt.Sprintf("document %d", i)
 	data, err := yaml.YAMLToJSON(document)
 	if err != nil {
@@ -84,7 +84,7 @@ func rewrite(i int, document []byte) ([]byte, []note, error) {
 type manifest struct {
 	object map[string]any
 	name   string // KIND/NAME
-	notes  []note
+	notes  []Note
 	err    error
 }
 
@@ -128,7 +128,7 @@ func (m *manifest) convert() {
 func (m *manifest) drop(from map[string]any, path string, keys ...string) {
 	for _, key := range keys {
 		if from[key] != nil {
-			m.notes = append(m.notes, note{m.name, path + key})
+			m.notes = append(m.notes, Note{m.name, path + key})
 		}
 		delete(from, key)
 	}

@@ -3,5 +3,3 @@ package convert
 // These are exported for tests of the package from outside.
 
 var ErrInvalid = errInvalid
-
-type Note = note

@@ -130,7 +130,7 @@ func (f *flink) jobManager() {
 			case name == "memory":
 				amounts[name] = fmt.Sprintf("%dm", amount.Value()>>20) // Flink's m is MiB
 			default:
-				f.notes = append(f.notes, note{f.name, field})
+				f.notes = append(f.notes, Note{f.name, field})
 			}
 		}
 	}

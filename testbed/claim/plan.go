@@ -82,7 +82,8 @@ func (r *Request) Jobs() []testbed.Name {
 
 // Plan returns the jobs that start in the free slots, in order, each with its slots, and the first
 // that cannot, nil if all start. The free slots are given by their index, each once; submitted
-// are the jobs to leave out. A request that Validate refuses is refused.
+// are the jobs to leave out. The error is a *field.Error for a request with
+// no queue and no placements or both, or that places a job twice, or gives a job a slot twice.
 func Plan(r Request, submitted map[testbed.Name]bool, free []slot.ID) (submit []Placement, blocked *Blocked, err error) {
 	if err := r.validate(); err != nil {
 		return nil, nil, err

@@ -195,9 +195,9 @@ func (p *pairing) pairs() []Pair {
 	return append(pairs, alone...)
 }
 
-// survey is how long all pairings of some jobs take, where each pair has a node of its own:
+// Survey is how long all pairings of some jobs take, where each pair has a node of its own:
 // from the first start to the last end, in seconds.
-type survey struct {
+type Survey struct {
 	Best, Mean, Worst float64
 	// Pairings is how many there are; of 2n jobs (2n−1)!!.
 	Pairings int
@@ -206,12 +206,12 @@ type survey struct {
 // NewSurvey looks at all pairings of the jobs, of an odd number with each alone in turn. What
 // a pair takes is asked once of each. More than MostExact jobs are a *field.Error; that many
 // have 6.5e8 pairings, which takes seconds.
-func NewSurvey(jobs []string, takes func(Pair) (float64, error)) (survey, error) {
+func NewSurvey(jobs []string, takes func(Pair) (float64, error)) (Survey, error) {
 	if err := check(jobs); err != nil {
-		return survey{}, err
+		return Survey{}, err
 	}
 	if len(jobs) > MostExact {
-		return survey{}, testbed.Refuse("jobs", strings.Join(jobs, ","), fmt.Sprintf("at most %d", MostExact))
+		return Survey{}, testbed.Refuse("jobs", strings.Join(jobs, ","), fmt.Sprintf("at most %d", MostExact))
 	}
 	w := walk{n: len(jobs) + len(jobs)%2}
 	w.takes = make([]float64, w.n*w.n)
@@ -223,7 +223,7 @@ func NewSurvey(jobs []string, takes func(Pair) (float64, error)) (survey, error)
 			}
 			var err error
 			if w.takes[i*w.n+j], err = takes(pair); err != nil {
-				return survey{}, err
+				return Survey{}, err
 			}
 		}
 	}
@@ -237,7 +237,7 @@ type walk struct {
 	n      int // even: the last may stand for none
 	takes  []float64
 	sum    float64
-	survey survey
+	survey Survey
 }
 
 // extend pairs the first job that is not in the set with each other one that is not.

@@ -47,8 +47,8 @@ func (s *State) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// slotView is a slot as others see it.
-type slotView struct {
+// Slot is a slot as others see it.
+type Slot struct {
 	ID ID
 	// Index is the slot's rank. Retiring slots, which the order no longer has, are
 	// counted on behind the others.

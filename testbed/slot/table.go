@@ -216,8 +216,8 @@ func (t *Table) Counts() (counts Counts) {
 	return counts
 }
 
-func (t *Table) view(c *cell) slotView {
-	s := slotView{ID: c.id, Index: c.index, State: c.state, Owner: c.owner}
+func (t *Table) view(c *cell) Slot {
+	s := Slot{ID: c.id, Index: c.index, State: c.state, Owner: c.owner}
 	var known bool
 	if s.NodeID, known = t.config.Order.NodeID(c.id.Node); !known {
 		s.NodeID = -1
@@ -230,8 +230,8 @@ func (t *Table) view(c *cell) slotView {
 }
 
 // Slots returns the slots: the wanted ones by index, then those that retire, by identity.
-func (t *Table) Slots() []slotView {
-	slots := make([]slotView, 0, len(t.all()))
+func (t *Table) Slots() []Slot {
+	slots := make([]Slot, 0, len(t.all()))
 	for _, c := range t.all() {
 		if c.exists() {
 			s := t.view(c)

@@ -29,5 +29,7 @@
 // caller's own making may do anything else with the pods that it is given; on a [Timed]
 // each takes the time that it was made for, whatever else runs.
 //
+// A [Group] runs the parts of such a cluster in one process, and stops them in reverse order.
+//
 // Types are plain values unless their comments mention concurrent use.
 package simnode

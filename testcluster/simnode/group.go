@@ -20,7 +20,7 @@ var errEnded = errors.New("ended unexpectedly")
 //	<-running.Done() // interrupted, or context.Cause(running) says what failed
 //
 // The parts outlive the context they were started under: an interrupt must not take the API server away
-// from parts that are still ending. Its methods are not safe for concurrent use.
+// from parts that are still ending. A Group's methods are not safe for concurrent use.
 type Group struct {
 	base    context.Context
 	fail    context.CancelCauseFunc

@@ -56,7 +56,7 @@ func connect(t *testing.T, addr string) *grpc.ClientConn {
 }
 
 // published returns the models at an aggregator's debug address.
-func published(t *testing.T, addr string) (status modelserver.Status, err error) {
+func published(t *testing.T, addr string) ([]modelserver.Description, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -66,16 +66,16 @@ func published(t *testing.T, addr string) (status modelserver.Status, err error)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return status, err
+		return nil, err
 	}
 	defer response.Body.Close()
+	var status modelserver.Status
 	err = json.NewDecoder(response.Body).Decode(&status)
-	return status, err
+	return status.Models, err
 }
 
-// power returns the sum of the first model's squares by channel.
-func power(s modelserver.Status) []float64 {
-	m := s.Models[0]
+// power returns the sum of a model's squares by channel.
+func power(m modelserver.Description) []float64 {
 	sums := make([]float64, len(m.Channels))
 	for _, c := range m.Components {
 		for i, u := range c.Direction {
@@ -93,11 +93,11 @@ func agree(t *testing.T, nodes int, addrs ...string) {
 	eventually(t, func() (bool, any) {
 		var first []float64
 		for i, addr := range addrs {
-			shown, err := published(t, addr)
-			if err != nil || len(shown.Models) != 1 || shown.Models[0].Nodes != nodes {
-				return false, fmt.Sprint(addr, shown, err)
+			models, err := published(t, addr)
+			if err != nil || len(models) != 1 || models[0].Nodes != nodes {
+				return false, fmt.Sprint(addr, models, err)
 			}
-			squares := power(shown)
+			squares := power(models[0])
 			if i == 0 {
 				first = squares
 			}
@@ -172,8 +172,8 @@ func TestWarmStart(t *testing.T) {
 		t.Errorf("second start: got log %q", log)
 	}
 	eventually(t, func() (bool, any) { // its first tick may be pending
-		s, err := published(t, shown)
-		return err == nil && len(s.Models) == 1 && s.Models[0].Nodes == 2, fmt.Sprint(s, err)
+		models, err := published(t, shown)
+		return err == nil && len(models) == 1 && models[0].Nodes == 2, fmt.Sprint(models, err)
 	})
 	second.interrupt(t)
 
@@ -189,7 +189,7 @@ func TestWarmStart(t *testing.T) {
 	if log := strings.Join(third.log, ""); !strings.Contains(log, "the snapshot can't be used") {
 		t.Errorf("third start: got log %q", log)
 	}
-	if s, err := published(t, shown); err != nil || len(s.Models) != 0 {
-		t.Errorf("after a damaged snapshot: got %v, %v", s, err)
+	if models, err := published(t, shown); err != nil || len(models) != 0 {
+		t.Errorf("after a damaged snapshot: got %v, %v", models, err)
 	}
 }

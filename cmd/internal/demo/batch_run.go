@@ -179,7 +179,7 @@ type podCounts struct {
 	Total, Submitted, Bound, Running, Done int
 }
 
-// podCounts returns the numbers of pods as they are now.
+// Counts returns the numbers of pods as they are now.
 func (r *batchRun) Counts() podCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()

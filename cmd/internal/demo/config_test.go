@@ -35,6 +35,8 @@ func TestConfigValidate(t *testing.T) {
 		{"Pods", demoConfig{Pods: 100_001}},
 		{"CPUSeconds", demoConfig{CPUSeconds: -1}},
 		{"CPUSeconds", demoConfig{CPUSeconds: math.NaN()}},
+		{"CPUSeconds", demoConfig{CPUSeconds: math.Inf(1)}},
+		{"CPUSeconds", demoConfig{CPUSeconds: 1e6 + 1}},
 		{"Nodes", demoConfig{Nodes: -1}},
 		{"Cores", demoConfig{Cores: -1}},
 		{"TimeScale", demoConfig{TimeScale: -1}},

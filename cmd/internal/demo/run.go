@@ -31,7 +31,7 @@ type demoOptions struct {
 
 // runDemo runs a demo from start to end. Whatever happens, it leaves no process, no
 // port and no file behind. It returns command.ErrInterrupted if ctx ended before the
-// result was there, and an error of Validate before anything runs. A process can run one at
+// result was there, and the error of an invalid configuration before anything runs. A process can run one at
 // a time.
 func runDemo(ctx context.Context, c demoConfig, o demoOptions) (err error) {
 	if err := c.validate(); err != nil {

@@ -18,7 +18,7 @@ import (
 
 // runTestbed runs the experiment from start to end. Whatever happens, it leaves no process, no port
 // and no file behind. It returns the context's cause if that ended before the result was
-// there, and an error of Validate before anything runs. A process can run one at a time.
+// there, and the error of an invalid configuration before anything runs. A process can run one at a time.
 func runTestbed(ctx context.Context, c testbedConfig) error {
 	if err := c.validate(); err != nil {
 		return err

@@ -26,7 +26,7 @@ type unlikeRun struct {
 	profileColumn
 	// Known reports whether the profiles of all owners were there before the run.
 	Known bool `json:"known"`
-	// Owners sum up the pods of each owner, in the order of Unlike's.
+	// Owners sum up the pods of each owner, in the order of unlikeResult.Owners.
 	Owners []batchSummary `json:"owners"`
 	Pace   runPace        `json:"pace"`
 }

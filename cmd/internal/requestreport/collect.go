@@ -2,7 +2,6 @@ package requestreport
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,12 +9,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-
-	"github.com/spazio-scheduler/spazio/field"
 )
-
-// errConfig is wrapped by the field.Error of a Config, or of what it leads to.
-var errConfig = errors.New("invalid configuration or input")
 
 // Config selects what is read.
 type Config struct {
@@ -45,9 +39,6 @@ type Config struct {
 const mostFor = 24 * time.Hour
 
 func (c *Config) validate() error {
-	refuse := func(name string, value any, want string) error {
-		return &field.Error{Package: "requestreport", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errConfig, want)}
-	}
 	switch {
 	case c.For < 0 || c.For > mostFor:
 		return refuse("For", c.For, fmt.Sprintf("from 0 to %v", mostFor))

@@ -305,7 +305,7 @@ func TestCollectRefuses(t *testing.T) {
 		"no nodes":               {Config{Timeout: 1, Objects: strings.NewReader(`{"items": []}`)}, "Objects"},
 	} {
 		_, err := Collect(t.Context(), test.config)
-		if bad := field.By(err, "requestreport"); bad == nil || bad.Field != test.field || !errors.Is(err, errConfig) {
+		if bad := field.By(err, "requestreport"); bad == nil || bad.Field != test.field || !errors.Is(err, errInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// errInvalid is wrapped by the field.Error of an Input.
-var errInvalid = errors.New("invalid input")
+// errInvalid is wrapped by the field.Error of a Config, of what it leads to and of an Input.
+var errInvalid = errors.New("invalid configuration or input")
 
 // Measured is a number that may be unknown; the zero value is.
 type Measured struct {
@@ -117,7 +117,7 @@ type containerAdvice struct {
 	Target    profile.Amounts
 }
 
-// refuse returns a *field.Error that wraps ErrInvalid; want completes "must be".
+// refuse returns a *field.Error that wraps errInvalid; want completes "must be".
 func refuse(name string, value any, want string) error {
 	return &field.Error{Package: "requestreport", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
 }

@@ -244,7 +244,7 @@ var (
 )
 
 func invalidObjects(err error) error {
-	return &field.Error{Package: "requestreport", Field: "Objects", Value: "JSON", Err: fmt.Errorf("%w: must be what `kubectl get nodes,pods,workloadprofiles -A -o json` writes: %w", errConfig, err)}
+	return &field.Error{Package: "requestreport", Field: "Objects", Value: "JSON", Err: fmt.Errorf("%w: must be what `kubectl get nodes,pods,workloadprofiles -A -o json` writes: %w", errInvalid, err)}
 }
 
 var errNoList = errors.New("it is no list of objects")

@@ -40,7 +40,7 @@ func (o *objects) replay(paths []string, nodes map[string]*clusterNode) (notes [
 	for _, path := range paths {
 		r, err := readRecording(path)
 		if err != nil {
-			return notes, &field.Error{Package: "requestreport", Field: "Recordings", Value: path, Err: fmt.Errorf("%w: %w", errConfig, err)}
+			return notes, &field.Error{Package: "requestreport", Field: "Recordings", Value: path, Err: fmt.Errorf("%w: %w", errInvalid, err)}
 		}
 		n := nodes[r.config.Node]
 		if n == nil {
@@ -51,7 +51,7 @@ func (o *objects) replay(paths []string, nodes map[string]*clusterNode) (notes [
 			nodes[n.Name] = n
 		}
 		if n.Use != nil {
-			return notes, &field.Error{Package: "requestreport", Field: "Recordings", Value: path, Err: fmt.Errorf("%w: another recording is of node %s too", errConfig, n.Name)}
+			return notes, &field.Error{Package: "requestreport", Field: "Recordings", Value: path, Err: fmt.Errorf("%w: another recording is of node %s too", errInvalid, n.Name)}
 		}
 		n.Use = &r.use
 		if n.Capacity == (profile.Amounts{}) {

@@ -83,7 +83,9 @@ func (o *reportOptions) run(ctx context.Context, out, progress io.Writer) error 
 	c.Progress = progress
 	in, err := requestreport.Collect(ctx, c)
 	if bad := field.By(err, "requestreport"); bad != nil {
-		return command.Usage(fmt.Errorf("--%s: %w", reportFlags[bad.Field], err))
+		if flag := reportFlags[bad.Field]; flag != "" {
+			return command.Usage(fmt.Errorf("--%s: %w", flag, err))
+		}
 	}
 	if err != nil {
 		return err

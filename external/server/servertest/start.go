@@ -79,7 +79,8 @@ func Callers() *Identities {
 	return i
 }
 
-// Fill puts a test bed of four free slots and two jobs into the Store, in namespace team.
+// Fill puts the test bed bed of four free slots and the jobs job-a and job-b into the Store, in
+// namespace team.
 func (b *Bench) Fill() {
 	two := 2
 	bed := wire.Testbed{Meta: wire.Meta{Namespace: "team", Name: "bed"}, Ready: true, Nodes: two}

@@ -14,8 +14,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// errInvalid is what every field.Error wraps.
-var errInvalid = errors.New("invalid configuration or input")
+// ErrInvalid is what every field.Error wraps.
+var ErrInvalid = errors.New("invalid configuration or input")
 
 // longestStem leaves room for the hash in an object's name.
 const longestStem = 253 - 9
@@ -88,7 +88,7 @@ func (s Share) value(field string) (profile.Share, error) {
 }
 
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "v1alpha1", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
+	return &field.Error{Package: "v1alpha1", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
 // Value reads the ratio; an empty one is 0.

@@ -12,6 +12,6 @@
 //
 // It writes by server-side apply as the field manager [FieldManager], so that an annotation that
 // somebody else set stays when ours goes. Everything that it has written has a label, by which the
-// next leader finds it. What should exist is decided by planner, which knows no
-// API.
+// next leader finds it. A planner, which knows no API, decides what should
+// exist.
 package autoscale

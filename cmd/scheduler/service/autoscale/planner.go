@@ -26,7 +26,7 @@ type waitingPods struct {
 type buffer struct {
 	Workload string
 	Replicas int
-	// Demand is what the template requests. Decide does not read that of a buffer that exists.
+	// Demand is what the template requests. decide does not read that of a buffer that exists.
 	Demand amount
 }
 

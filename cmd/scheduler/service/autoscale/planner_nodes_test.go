@@ -27,7 +27,7 @@ func busy(n *plannedNode)    { n.Use.CPU = 0.8 }
 func unready(n *plannedNode) { busy(n); n.IsReady = false }
 func dead(n *plannedNode)    { unready(n); silent(n) }
 
-// TestNodes: the steps of a case are passes of one Planner; the node has the result of the pass
+// TestNodes: the steps of a case are passes of one planner; the node has the result of the pass
 // before.
 func TestNodes(t *testing.T) {
 	type step struct {

@@ -23,7 +23,7 @@ func waits(pods int) []waitingPods {
 	return []waitingPods{{Workload: "a", Pods: pods, Oldest: start, Demand: amount{CPU: 0.5, Memory: 1 << 20}}}
 }
 
-// TestBuffers: the steps of a case are passes of one Planner. API has the result of the pass
+// TestBuffers: the steps of a case are passes of one planner. API has the result of the pass
 // before.
 func TestBuffers(t *testing.T) {
 	type step struct {

@@ -12,11 +12,11 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// errInvalid is what every field.Error wraps.
-var errInvalid = errors.New("invalid configuration or input")
+// ErrInvalid is what every field.Error wraps.
+var ErrInvalid = errors.New("invalid configuration or input")
 
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "liqo", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
+	return &field.Error{Package: "liqo", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
 // layout is how times are written.

@@ -1,4 +1,0 @@
-package slot
-
-// Slot is exported for tests outside the package.
-type Slot = slotView
