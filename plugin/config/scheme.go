@@ -31,7 +31,8 @@ var (
 
 // AddToScheme registers the arguments of both plugins, internal and v1, and their defaults.
 func AddToScheme(s *runtime.Scheme) error {
-	for _, version := range []schema.GroupVersion{internalVersion, externalVersion} {
+	// An encoder of nested objects, as pluginConfig's are, writes the version that is registered first.
+	for _, version := range []schema.GroupVersion{externalVersion, internalVersion} {
 		s.AddKnownTypes(version, &SpazioArgs{}, &SpazioSlotsArgs{})
 	}
 	s.AddTypeDefaultingFunc(&SpazioArgs{}, func(obj any) {
