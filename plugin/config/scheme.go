@@ -31,7 +31,7 @@ var (
 
 // AddToScheme registers the arguments of both plugins, internal and v1, and their defaults.
 func AddToScheme(s *runtime.Scheme) error {
-	// An encoder of nested objects, as pluginConfig's are, writes the version that is registered first.
+	// An encoder without a version of its own, as of nested objects, writes the one registered first.
 	for _, version := range []schema.GroupVersion{externalVersion, internalVersion} {
 		s.AddKnownTypes(version, &SpazioArgs{}, &SpazioSlotsArgs{})
 	}
