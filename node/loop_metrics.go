@@ -105,7 +105,7 @@ func (m *metrics) interval(got, want time.Duration) {
 	}
 }
 
-func (m *metrics) paced(p span) {
+func (m *metrics) paced(p pace) {
 	if m != nil {
 		m.rate.Set(p.Rate)
 		m.held.Set(number(p.Held))
