@@ -56,9 +56,13 @@ var strict = sync.OnceValue(func() runtime.Decoder {
 
 // Decode returns the arguments given to a plugin factory: nil (all defaults), a pointer to T, or the
 // *runtime.Unknown in which the scheduler hands over what its scheme does not know, which are taken
-// to be of the given kind unless they name another. Unknown and repeated fields are errors. Defaults
-// are not filled in.
-func Decode[T any](obj runtime.Object, kind string) (args T, err error) {
+// to be of T's kind unless they name another. Unknown and repeated fields are errors. Defaults are
+// not filled in.
+func Decode[T SpazioArgs | SpazioSlotsArgs](obj runtime.Object) (args T, err error) {
+	kind := Kind
+	if _, slots := any(args).(SpazioSlotsArgs); slots {
+		kind = SlotsKind
+	}
 	if u, isRaw := obj.(*runtime.Unknown); isRaw {
 		if obj, err = decode(u, kind); err != nil {
 			return args, err

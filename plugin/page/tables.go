@@ -329,14 +329,36 @@ func tenths(x float64) string { return fmt.Sprintf("%.1f", x) }
 // ByFree is the default of [Choice].Order.
 const ByFree = "free"
 
-// orders compare nodes; names decide where these do not.
-var orders = map[string]func(a, b plugin.NodeState) int{
-	"avail":    func(a, b plugin.NodeState) int { return cmp.Compare(b.Avail, a.Avail) },
-	"":         byFree,
-	ByFree:     byFree,
-	"inflight": func(a, b plugin.NodeState) int { return cmp.Compare(b.InFlight, a.InFlight) },
-	"age":      func(a, b plugin.NodeState) int { return cmp.Compare(silentFor(b), silentFor(a)) },
-	"name":     func(plugin.NodeState, plugin.NodeState) int { return 0 },
+// sortOrder compares nodes; names decide where it does not.
+type sortOrder struct {
+	name    string
+	compare func(a, b plugin.NodeState) int
+}
+
+var orders = []sortOrder{
+	{"avail", func(a, b plugin.NodeState) int { return cmp.Compare(b.Avail, a.Avail) }},
+	{ByFree, byFree},
+	{"inflight", func(a, b plugin.NodeState) int { return cmp.Compare(b.InFlight, a.InFlight) }},
+	{"age", func(a, b plugin.NodeState) int { return cmp.Compare(silentFor(b), silentFor(a)) }},
+	{"name", func(plugin.NodeState, plugin.NodeState) int { return 0 }},
+}
+
+// Orders returns what Order of a [Choice] may be; all but name, the last, put the largest first.
+func Orders() []string {
+	names := make([]string, len(orders))
+	for i, o := range orders {
+		names[i] = o.name
+	}
+	return names
+}
+
+// comparison returns that of an order, nil if there is none of the name.
+func comparison(name string) func(a, b plugin.NodeState) int {
+	name = cmp.Or(name, ByFree)
+	if i := slices.IndexFunc(orders, func(o sortOrder) bool { return o.name == name }); i >= 0 {
+		return orders[i].compare
+	}
+	return nil
 }
 
 func byFree(a, b plugin.NodeState) int { return cmp.Compare(b.Free, a.Free) }
@@ -367,8 +389,8 @@ type Choice struct {
 // Validate returns a *field.Error for the first field that is out of range.
 func (c Choice) Validate() error {
 	switch {
-	case orders[c.Order] == nil:
-		return &field.Error{Package: "page", Field: "Order", Value: c.Order, Err: fmt.Errorf("%w: none of avail, free, inflight, age, name", plugin.ErrInvalid)}
+	case comparison(c.Order) == nil:
+		return &field.Error{Package: "page", Field: "Order", Value: c.Order, Err: fmt.Errorf("%w: none of %s", plugin.ErrInvalid, strings.Join(Orders(), ", "))}
 	case c.Limit < 0:
 		return &field.Error{Package: "page", Field: "Limit", Value: c.Limit, Err: fmt.Errorf("%w: must not be negative", plugin.ErrInvalid)}
 	}
@@ -377,7 +399,7 @@ func (c Choice) Validate() error {
 
 // States returns the nodes chosen, in order, in a slice of its own.
 func (c Choice) States(all []plugin.NodeState) ([]plugin.NodeState, error) {
-	return chosen(c, all, func(n plugin.NodeState) plugin.NodeState { return n }, orders[c.Order])
+	return chosen(c, all, func(n plugin.NodeState) plugin.NodeState { return n }, comparison(c.Order))
 }
 
 // Verdicts returns the nodes chosen, in a slice of its own: those that admit the pod
