@@ -26,7 +26,7 @@ const counterRange = 262143328850
 // and of a zone within it the same at intel-rapl:0:0. A file is written anew, its
 // modification time is set to when its energy was sampled, and a rename puts it in place: a
 // reader that opens it has a whole value and its time. Counters go on from the files that
-// are there, and at 0 after Range, as hardware's do.
+// are there, and at 0 after counterRange, as hardware's do.
 //
 // What a guest may have put where it can write is not followed: neither links nor pipes.
 // A tree is for one goroutine, and one process publishes below a directory at a time.
