@@ -46,11 +46,11 @@ type State struct {
 	Innovations []kalman.Innovation
 	// Pods are the pods on the node by key, and History the counts of those that
 	// load it since one settling time ago, as they came.
-	Pods    []podRecord
+	Pods    []PodRecord
 	History []podCount
 	// Ended are the pods that ended within one settling time, and Mispredictions those of
 	// which the next reports carry, both as they came.
-	Ended          []endedPod          `json:",omitempty"`
+	Ended          []EndedPod          `json:",omitempty"`
 	Mispredictions []madeMisprediction `json:"Surprises,omitempty"`
 	// Placeholders are those that schedulers have named, by key.
 	Placeholders []placeholderRecord `json:"Ghosts,omitempty"`
@@ -327,10 +327,10 @@ func (s State) validateEvents() error {
 }
 
 // records are those of the pods there are and of those that have ended.
-func (s State) records() []podRecord {
+func (s State) records() []PodRecord {
 	records := slices.Clone(s.Pods)
 	for _, e := range s.Ended {
-		records = append(records, e.podRecord)
+		records = append(records, e.PodRecord)
 	}
 	return records
 }

@@ -44,7 +44,8 @@ type Observation struct {
 	Metered      bool
 }
 
-// Estimate is what a pod of a workload takes.
+// Estimate is what a pod of a workload takes. The debug API of package plugin answers it as
+// this JSON, within a [WorkloadEstimate].
 type Estimate struct {
 	// Cores is how many it keeps busy.
 	Cores float64 `json:"cores"`
@@ -57,7 +58,8 @@ type Estimate struct {
 	// Known reports that it is the workload's own; otherwise it is the mean of all workloads,
 	// and of none one core.
 	Known bool `json:"known"`
-	// Joules is what the workload's pods took in the metered spans observed.
+	// Joules is what the workload's pods took in the metered spans observed: in a scheduler,
+	// since it started.
 	Joules float64 `json:"joules"`
 }
 
@@ -241,6 +243,7 @@ func (b *Book) unknown() Estimate {
 
 // WorkloadEstimate is a workload's name and what a pod of it takes.
 type WorkloadEstimate struct {
+	// Workload is the name given to Observe; a scheduler's are namespace/kind/name.
 	Workload string `json:"workload"`
 	Estimate
 }

@@ -1,6 +1,7 @@
 package energy_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -182,6 +183,18 @@ func TestBookLargestOfMany(t *testing.T) {
 				t.Fatalf("place %d of %d: %s, want %s", i, n, got, all[i])
 			}
 		}
+	}
+}
+
+// TestWorkloadEstimateJSON: the scheduler's debug API answers these fields.
+func TestWorkloadEstimateJSON(t *testing.T) {
+	got, err := json.Marshal(energy.WorkloadEstimate{
+		Workload: "default/Deployment/web",
+		Estimate: energy.Estimate{Cores: .5, Watts: 6.25, SD: 1.5, Pods: 3, Known: true, Joules: 120},
+	})
+	const want = `{"workload":"default/Deployment/web","cores":0.5,"watts":6.25,"sd":1.5,"pods":3,"known":true,"joules":120}`
+	if string(got) != want || err != nil {
+		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 }
 

@@ -22,6 +22,14 @@
 // metrics, spazio_energy_…, show the joules of the node, of each pod and what no pod is charged,
 // which sum up.
 //
+// # Guests
+//
+// A [Sharing] is another part, for a host of virtual machines, with or without an Agent
+// beside it. Once a second it calls a share.Host, of package energy/share, which divides the
+// machine's energy among the guests and publishes each one's part as a counter. A Sharing
+// shows what came of it as metrics and by [Sharing.Handler]. It is Linux only, as the
+// counters are: elsewhere [NewSharing] fails. Run or Close is called once.
+//
 // # What it starts and stops
 //
 // [New] starts nothing. [Agent.Run] starts one goroutine that samples, one for the
@@ -35,7 +43,7 @@
 //
 // # What it needs of the host
 //
-// Of its own nothing: the package builds and runs on any system, and what the Meter
+// Of its own an Agent needs nothing: it builds and runs on any system, and what the Meter
 // and the PodSource read is theirs to say. With those of package telemetry it is
 // Linux with proc and control groups mounted, those of the host where it runs in a
 // container. To reach schedulers and an aggregator elsewhere it needs TLS, see

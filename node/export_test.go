@@ -18,7 +18,7 @@ type (
 	Measurement = measurement
 	PowerMeter  = powerMeter
 	Schedule    = schedule
-	Span        = span
+	Pace        = pace
 )
 
 var (
@@ -42,7 +42,7 @@ func (l *loop) Why(ctx context.Context) (agent.Why, error)           { return l.
 func (l *loop) Run(ctx context.Context, r *recording.Recorder) error { return l.run(ctx, r) }
 func (m *powerMeter) Observe(at time.Time, pods []telemetry.Pod)     { m.observe(at, pods) }
 func (m *powerMeter) Measure(at time.Time) measurement               { return m.measure(at) }
-func (w *watchdog) Tick(at time.Time) (span, bool)                   { return w.tick(at) }
+func (w *watchdog) Tick(at time.Time) (pace, bool)                   { return w.tick(at) }
 func (s *schedule) Next(elapsed time.Duration) time.Duration         { return s.next(elapsed) }
 func (t *ticker) Run(tick func())                                    { t.run(tick) }
 func (t *ticker) Stop()                                              { t.stop() }

@@ -16,9 +16,9 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// patience is for how long a power stands for the node that nothing has confirmed, or
+// powerPatience is for how long a power stands for the node that nothing has confirmed, or
 // three periods of its source.
-const patience = 5 * time.Second
+const powerPatience = 5 * time.Second
 
 // powerMeter follows what a machine takes and divides it among its pods: a source
 // of energy/source through the meter, the curve and the split of package energy, with
@@ -106,7 +106,7 @@ func (m *powerMeter) measure(at time.Time) measurement {
 	if len(readings) > 0 && node.Cores > 0 {
 		good = m.add(at, node)
 	}
-	if !good && m.power.Known() && at.Sub(m.read) > max(patience, 3*m.config.Source.Period()) {
+	if !good && m.power.Known() && at.Sub(m.read) > max(powerPatience, 3*m.config.Source.Period()) {
 		m.power, m.learnt = energy.Power{}, false
 	}
 	switch {

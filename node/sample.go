@@ -104,8 +104,8 @@ func (l *loop) stepped(step time.Duration) {
 	l.config.Logger.Info("the wall clock stepped", "by", step.Round(time.Millisecond))
 }
 
-// watch is what the watchdog's line in the log is made of.
-type watch struct {
+// paceWatch is what the watchdog's line in the log is made of.
+type paceWatch struct {
 	dog      *watchdog
 	sampling time.Duration // spent in the sampler, in the span
 }
@@ -132,7 +132,7 @@ func (l *loop) keepPace(now time.Time) {
 
 // logPace logs the rate with the share of the span that sampling took. Where that is
 // small, the process waited for a CPU.
-func (l *loop) logPace(p span) {
+func (l *loop) logPace(p pace) {
 	logger := l.config.Logger.With("rate", p.Rate, "want", p.Want, "over", p.Over.Round(time.Millisecond),
 		"sampling-share", l.watch.sampling.Seconds()/p.Over.Seconds())
 	if p.Held {
@@ -174,8 +174,8 @@ const (
 	heldShare = .95
 )
 
-// span is how samples kept their period for a while.
-type span struct {
+// pace is how samples kept their period over a span of time.
+type pace struct {
 	// Over is how long the span was, Rate the samples a second in it and Want
 	// those there should have been.
 	Over       time.Duration
@@ -201,18 +201,18 @@ func newWatchdog(period, over time.Duration) *watchdog {
 }
 
 // tick takes the time of a sample. At the end of a span it returns how that was.
-func (w *watchdog) tick(at time.Time) (p span, ended bool) {
+func (w *watchdog) tick(at time.Time) (p pace, ended bool) {
 	if w.since.IsZero() {
 		w.since = at
-		return span{}, false
+		return pace{}, false
 	}
 	w.samples++
 	// A span ends with the tick nearest to its length.
 	over := at.Sub(w.since)
 	if over < w.over-w.period/2 {
-		return span{}, false
+		return pace{}, false
 	}
-	p = span{Over: over, Want: 1 / w.period.Seconds(), Rate: float64(w.samples) / over.Seconds()}
+	p = pace{Over: over, Want: 1 / w.period.Seconds(), Rate: float64(w.samples) / over.Seconds()}
 	share := lostShare
 	if w.lost {
 		share = heldShare

@@ -17,7 +17,7 @@ func TestWatchdogJudgesSpans(t *testing.T) {
 	var got strings.Builder
 	for _, interval := range []time.Duration{100, 110, 115, 106, 100} {
 		for ended := false; !ended; {
-			var p node.Span
+			var p node.Pace
 			at = at.Add(interval * time.Millisecond)
 			if p, ended = w.Tick(at); ended {
 				fmt.Fprintf(&got, "%.1f Hz over %v: held %v, changed %v\n", p.Rate, p.Over, p.Held, p.Changed)

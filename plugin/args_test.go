@@ -45,7 +45,7 @@ func TestDecodeArgs(t *testing.T) {
 		{name: "foreign object", obj: &metav1.Status{}, err: "*v1.Status"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := config.Decode[plugin.SpazioArgs](test.obj, config.Kind)
+			got, err := config.Decode[plugin.SpazioArgs](test.obj)
 			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Fatalf("got error %v, want one with %q", err, test.err)
 			}
@@ -124,7 +124,7 @@ func FuzzDecodeArgs(f *testing.F) {
 	f.Add([]byte(`{"listen":"127.0.0.1:0","maxAge":"2s"}`))
 	f.Add([]byte("minFreePods: .nan"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		args, err := config.Decode[plugin.SpazioArgs](&runtime.Unknown{Raw: data}, config.Kind)
+		args, err := config.Decode[plugin.SpazioArgs](&runtime.Unknown{Raw: data})
 		if err != nil {
 			return
 		}

@@ -40,6 +40,9 @@ import (
 // end the test.
 func init() { watch.DefaultChanSize = 1 << 15 }
 
+// optOutKey exempts a pod from the plugin, as an annotation or as the key of a toleration.
+const optOutKey = "spazio-scheduler.github.io/opt-out"
+
 // clock is a time.Now that tests move.
 type clock struct {
 	mu  sync.Mutex

@@ -66,7 +66,8 @@ type HubOptions struct {
 	// Buffer, if set, names the CapacityBuffer that asks for nodes for a pod that waits for room, as
 	// namespace/name, empty if none does. It is called concurrently.
 	Buffer func(*v1.Pod) string
-	// silencePeriod and silenceGap replace the constants of these names.
+	// silencePeriod and silenceGap replace the constants of these names, which only this package's
+	// tests do.
 	silencePeriod, silenceGap time.Duration
 }
 
@@ -168,7 +169,7 @@ func NewHub(o HubOptions) *Hub {
 // ends. Later calls, for further profiles, must agree with it on all arguments except those of
 // ranking and of opting out; see SpazioArgs.
 func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	args, err := config.Decode[SpazioArgs](obj, config.Kind)
+	args, err := config.Decode[SpazioArgs](obj)
 	if err != nil {
 		return nil, err
 	}

@@ -226,7 +226,7 @@ func history(t *testing.T, seed uint64, mode string) (trace []string) {
 					s.settle(randomReport(rng))
 				}
 			}
-			c.pass(clock, time.Duration(rng.IntN(10))*time.Second) // in all less than the ledger's Patience
+			c.pass(clock, time.Duration(rng.IntN(10))*time.Second) // in all less than the two minutes after which a pod in flight counts as late
 		}
 		pod := podOfDeployment(i, fmt.Sprint("web-", rng.IntN(3)))
 		state, feasible, status := c.attempt(pod, c.infos)

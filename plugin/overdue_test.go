@@ -228,8 +228,8 @@ func TestOverduePodsOnLargeNodes(t *testing.T) {
 	c.refused(pods...)
 	clock.advance(maxWait)
 	// With one pod per core in flight, the slow-start limit, two places are free. The DaemonSet pods
-	// come after the wait, since pods that do not start within the ledger's Patience no longer count
-	// against slow start.
+	// come after the wait, since pods that do not start within two minutes no longer count against
+	// slow start.
 	daemons := make([]*v1.Pod, 46)
 	for i := range daemons {
 		daemons[i] = newPod(100+i, func(p *v1.Pod) { p.Annotations = map[string]string{optOutKey: "true"} })

@@ -137,9 +137,6 @@ func uidsOf(from, to int) (uids []types.UID) {
 }
 
 // optsOut sets what the pods of a Testbed's controller have in addition.
-// optOutKey exempts a pod from the plugin, as an annotation or as the key of a toleration.
-const optOutKey = "spazio-scheduler.github.io/opt-out"
-
 func optsOut(p *v1.Pod) { p.Annotations = map[string]string{optOutKey: "true"} }
 
 // allMarks are the labels, annotations and owner references that our programs, or Kubernetes for one of

@@ -18,20 +18,20 @@ const (
 	// event may come.
 	silenceBurst  = 20
 	silenceRefill = 6 * time.Second
-	// silencePeriod is the time between two Steps.
+	// silencePeriod is the time between two steps.
 	silencePeriod = 5 * time.Second
-	// silenceGap is the time between two Steps beyond which the caller is taken to have stood still,
-	// as after a machine's sleep. Silence then counts from that Step.
+	// silenceGap is the time between two steps beyond which the caller is taken to have stood still,
+	// as after a machine's sleep. Silence then counts from that step.
 	silenceGap = time.Minute
 	// perNode is how many times silencePlanner.after pass between two events of a node.
 	perNode = 2
 )
 
-// silentNode is the state of a node at a Step. A plain value.
+// silentNode is the state of a node at a step. A plain value.
 type silentNode struct {
 	Name string
-	// Reported is set if there was a report, and Fresh if decisions rest on it. Heard is when its
-	// newest sample was taken, by the clock of Step.
+	// Reported is set if there was a report, and Fresh if decisions rest on it. Sampled is when its
+	// newest sample was taken, by the clock of step.
 	Reported, Fresh bool
 	Sampled         time.Duration
 }
@@ -90,9 +90,9 @@ func newSilencePlanner(after, gap time.Duration) *silencePlanner {
 	return &silencePlanner{after: after, gap: gap, noted: make(map[string]*lastEvent), tokens: silenceBurst}
 }
 
-// Step returns the events that are due now, the longest silences first. now must not be before
-// the last Step's. Nodes that are not in the list are forgotten.
-func (p *silencePlanner) Step(now time.Duration, nodes []silentNode) []silenceEvent {
+// step returns the events that are due now, the longest silences first. now must not be before
+// the last step's. Nodes that are not in the list are forgotten.
+func (p *silencePlanner) step(now time.Duration, nodes []silentNode) []silenceEvent {
 	p.advance(now)
 	for _, m := range p.noted {
 		m.seen = false
@@ -189,7 +189,7 @@ func (h *Hub) announceSignals(ctx context.Context, recorder events.EventRecorder
 		case <-ticker.C:
 		}
 		now := h.now()
-		due := planner.Step(now, h.silences())
+		due := planner.step(now, h.silences())
 		if len(due) == 0 || recorder == nil || !h.options.Leading() {
 			continue
 		}

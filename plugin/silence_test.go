@@ -60,7 +60,7 @@ func TestSilenceOneNode(t *testing.T) {
 		case now < 22*time.Minute, now > 40*time.Minute:
 			f.report(now, 0)
 		}
-		for _, w := range format(p.Step(now, f.at(now))) {
+		for _, w := range format(p.step(now, f.at(now))) {
 			got = append(got, fmt.Sprint(now, " ", w))
 		}
 	}
@@ -80,7 +80,7 @@ func TestSilenceNothingInVain(t *testing.T) {
 	f := newFleet(1)
 	p := newSilencePlanner(5*time.Minute, silenceGap)
 	f.report(0, 0)
-	step := func(now time.Duration) []string { return format(p.Step(now, f.at(now))) }
+	step := func(now time.Duration) []string { return format(p.step(now, f.at(now))) }
 	var got []string
 	for now := time.Duration(0); now <= 16*time.Minute; now += 5 * time.Second {
 		if now >= 7*time.Minute && now <= 8*time.Minute {
@@ -107,7 +107,7 @@ func TestSilenceFleet(t *testing.T) {
 				f.report(now, i)
 			}
 		}
-		for _, e := range p.Step(now, f.at(now)) {
+		for _, e := range p.step(now, f.at(now)) {
 			events[e.Node]++
 			perMinute[now/time.Minute]++
 			if e.Lost && (e.Silent != 5000 || e.Nodes != 5000) {
@@ -130,14 +130,14 @@ func TestSilenceStandStill(t *testing.T) {
 	f := newFleet(3)
 	p := newSilencePlanner(5*time.Minute, silenceGap)
 	f.report(0, 0, 1, 2)
-	p.Step(0, f.at(0))
+	p.step(0, f.at(0))
 	wake := time.Hour
-	if got := format(p.Step(wake, f.at(wake))); got != nil {
+	if got := format(p.step(wake, f.at(wake))); got != nil {
 		t.Errorf("after a sleep: got %q", got)
 	}
 	for now := wake; now <= wake+10*time.Minute; now += 5 * time.Second {
 		f.report(now, 0, 1)
-		got := format(p.Step(now, f.at(now)))
+		got := format(p.step(now, f.at(now)))
 		if want := now == wake+5*time.Minute; (len(got) == 1) != want {
 			t.Errorf("%v: %q", now, got)
 		}
@@ -151,7 +151,7 @@ func TestSilenceTwoPlanTheSame(t *testing.T) {
 	a, b := newSilencePlanner(5*time.Minute, silenceGap), newSilencePlanner(5*time.Minute, silenceGap)
 	for now := time.Duration(0); now < 3*time.Hour; now += 5 * time.Second {
 		f.stir(r, now)
-		if diff := cmp.Diff(a.Step(now, f.at(now)), b.Step(now, f.at(now))); diff != "" {
+		if diff := cmp.Diff(a.step(now, f.at(now)), b.step(now, f.at(now))); diff != "" {
 			t.Fatal(now, diff)
 		}
 	}
@@ -178,7 +178,7 @@ func TestSilenceAlways(t *testing.T) {
 		for now := time.Duration(0); now < 2*time.Hour; now += time.Duration(1+r.IntN(20)) * time.Second {
 			f.stir(r, now)
 			nodes := f.at(now)
-			for _, e := range p.Step(now, nodes) {
+			for _, e := range p.step(now, nodes) {
 				total++
 				if at, events := last[e.Node]; events && now-at < 10*time.Minute {
 					t.Fatalf("seed %d: %s: got event after %v", seed, e.Node, now-at)
@@ -205,16 +205,16 @@ func TestSilenceForgets(t *testing.T) {
 	f := newFleet(1)
 	p := newSilencePlanner(time.Second, time.Hour)
 	f.report(0, 0)
-	if got := p.Step(10*time.Second, f.at(10*time.Second)); len(got) != 1 {
+	if got := p.step(10*time.Second, f.at(10*time.Second)); len(got) != 1 {
 		t.Fatal(got)
 	}
-	p.Step(11*time.Second, nil)
-	if got := p.Step(12*time.Second, f.at(12*time.Second)); len(got) != 1 || !got[0].Lost {
+	p.step(11*time.Second, nil)
+	if got := p.step(12*time.Second, f.at(12*time.Second)); len(got) != 1 || !got[0].Lost {
 		t.Errorf("%+v", got)
 	}
 	q := newSilencePlanner(time.Second, time.Hour)
 	never := newFleet(1)
-	if got := q.Step(time.Minute, never.at(time.Minute)); got != nil {
+	if got := q.step(time.Minute, never.at(time.Minute)); got != nil {
 		t.Errorf("node that never reported: got %+v", got)
 	}
 }

@@ -147,8 +147,9 @@ type NodePod struct {
 	// Pod is namespace/name.
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
-	// Profile is the pod's scheduler, State one of the constants podInFlight to podExempt.
-	Profile string    `json:"profile"`
+	// Profile is the pod's scheduler.
+	Profile string `json:"profile"`
+	// State is in flight, counted, holding room or exempt.
 	State   string    `json:"state"`
 	Created time.Time `json:"created"`
 	// Phase is the API's.

@@ -21,7 +21,7 @@ func TestHold(t *testing.T) {
 	}
 	expect := func(heldA, heldB, flyingA float64) {
 		t.Helper()
-		if a.Flight().Held != heldA || b.Flight().Held != heldB || a.Flight().Demand != flyingA || a.Flight().Held != heldA {
+		if a.Flight().Held != heldA || b.Flight().Held != heldB || a.Flight().Demand != flyingA {
 			t.Errorf("got held %v and %v, in flight %v; want %v, %v and %v", a.Flight().Held, b.Flight().Held, a.Flight().Demand, heldA, heldB, flyingA)
 		}
 	}
@@ -177,7 +177,7 @@ func TestHeldRoomOutlivesItsNode(t *testing.T) {
 	// A pod that turns out to be ordinary leaves no held account behind.
 	_, err = l.Bound("a", 1, one, epoch)
 	must(t, err)
-	if got := inFlight(l, "a"); got != 1 {
+	if got := l.InFlight("a"); got != 1 {
 		t.Errorf("got %v in flight, want 1", got)
 	}
 	_, err = l.Hold("a", 1, 2)

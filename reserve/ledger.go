@@ -443,23 +443,24 @@ func (l *Ledger) oldest(queue int) *entry {
 	return nil
 }
 
-// timeLimits are those of a Ledger.
-type timeLimits struct {
-	ttl time.Duration
+const (
+	// defaultTTL is how long an assumed pod may wait for its bind; see NewLedger.
+	defaultTTL = 15 * time.Minute
 	// linger is how long a pod that a report listed but the API has not shown is remembered after
 	// it was last listed: more than a watch lags.
-	linger time.Duration
+	linger = time.Minute
 	// patience is how long a pod may be in flight before it no longer holds up those behind it on
 	// slow start's line (see [Flight].Late): after that kubelet gives up a request to the container
 	// runtime and starts over.
-	patience time.Duration
-}
+	patience = 2 * time.Minute
+)
 
-var defaultLimits = timeLimits{ttl: 15 * time.Minute, linger: time.Minute, patience: 2 * time.Minute}
+// timeLimits are those of a Ledger; only tests set other than ttl.
+type timeLimits struct{ ttl, linger, patience time.Duration }
 
 // withDefaults returns l with its zero fields replaced.
 func (l timeLimits) withDefaults() timeLimits {
-	return timeLimits{cmp.Or(l.ttl, defaultLimits.ttl), cmp.Or(l.linger, defaultLimits.linger), cmp.Or(l.patience, defaultLimits.patience)}
+	return timeLimits{cmp.Or(l.ttl, defaultTTL), cmp.Or(l.linger, linger), cmp.Or(l.patience, patience)}
 }
 
 // maxHold bounds what a pod may hold, like what one may ask for.

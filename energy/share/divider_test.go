@@ -407,12 +407,12 @@ func TestDivideRefuses(t *testing.T) {
 	}
 }
 
-// ExampleDivider divides the energy of a machine in a second between two guests.
-func ExampleDivider() {
+// TestDivideTwoGuests: half of a machine's cores are busy, so that half of its energy is divided,
+// by CPU time.
+func TestDivideTwoGuests(t *testing.T) {
 	d, err := share.NewDivider(share.DividerConfig{Idle: share.IdleNone})
 	if err != nil {
-		fmt.Println(err)
-		return
+		t.Fatal(err)
 	}
 	noon := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	look := func(second int, microjoules uint64, busy, db, web time.Duration) *share.Look {
@@ -422,16 +422,19 @@ func ExampleDivider() {
 			Guests: []share.Guest{{Name: "db", CPU: db, VCPUs: 2}, {Name: "web", CPU: web, VCPUs: 2}},
 		}
 	}
-	_, err = d.Divide(look(0, 0, 0, 0, 0))
-	fmt.Println(err)
-	found, err := d.Divide(look(1, 60e6, 2*time.Second, 1500*time.Millisecond, 300*time.Millisecond))
-	for _, p := range found.Parts {
-		fmt.Printf("%s: %.1f J\n", p.Guest, p.Joules)
+	if _, err := d.Divide(look(0, 0, 0, 0, 0)); !errors.Is(err, energy.ErrPriming) {
+		t.Errorf("first look: %v", err)
 	}
-	fmt.Printf("idle: %.1f J, the host: %.1f J, %v\n", found.Rest.Idle, found.Rest.System, err)
-	// Output:
-	// no reading before
-	// db: 22.5 J
-	// web: 4.5 J
-	// idle: 30.0 J, the host: 3.0 J, <nil>
+	found, err := d.Divide(look(1, 60e6, 2*time.Second, 1500*time.Millisecond, 300*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]string)
+	for _, p := range found.Parts {
+		got[p.Guest] = fmt.Sprintf("%.1f J", p.Joules)
+	}
+	got["idle"], got["the host"] = fmt.Sprintf("%.1f J", found.Rest.Idle), fmt.Sprintf("%.1f J", found.Rest.System)
+	if diff := cmp.Diff(map[string]string{"db": "22.5 J", "web": "4.5 J", "idle": "30.0 J", "the host": "3.0 J"}, got); diff != "" {
+		t.Error(diff)
+	}
 }

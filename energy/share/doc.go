@@ -21,8 +21,8 @@
 // second ([Period]).
 //
 // Names of guests, and what guests write where they can, are not trusted: nothing is
-// written outside of the directory of a Tree, nor of one guest into another's. Trees and
-// control groups are Linux's; elsewhere NewTree fails.
+// written outside of the directory of a [Host], nor of one guest into another's. Trees and
+// control groups are Linux's; elsewhere [NewHost] fails.
 //
 // Times are arguments and roots of trees are injected. The package imports the standard
 // library, energy and energy/source. Errors of arguments are an [*field.Error].

@@ -38,14 +38,20 @@ type (
 	Zone    = hostZone
 )
 
-var (
-	NewDivider = newDivider
-	NewTree    = newTree
-)
+var NewDivider = newDivider
 
 const (
 	Range = counterRange
 )
+
+// NewTree returns a tree that shows memory apart if it is to.
+func NewTree(dir string, memory bool) (*Tree, error) {
+	t, err := newTree(dir)
+	if err == nil && memory {
+		err = t.showMemory()
+	}
+	return t, err
+}
 
 // Published returns the names of the guests that have a tree, sorted.
 func (h *Host) Published() []string { return slices.Sorted(maps.Keys(h.seen)) }

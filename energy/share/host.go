@@ -111,7 +111,7 @@ func NewHost(c HostConfig) (*Host, error) {
 		totals: totals{Guests: map[string]float64{}, Zones: map[hostZone]float64{}, Refused: map[string]uint64{}},
 	}
 	var err error
-	if h.tree, err = newTree(c.Dir, false); err != nil {
+	if h.tree, err = newTree(c.Dir); err != nil {
 		return nil, err
 	}
 	left, err := h.tree.published()
@@ -124,7 +124,8 @@ func NewHost(c HostConfig) (*Host, error) {
 	return h, nil
 }
 
-// Warning is that of the Tree.
+// Warning is an *field.Error where the Host publishes on a disk, where each publication is
+// written, and nil on tmpfs.
 func (h *Host) Warning() error { return h.tree.warning() }
 
 // Close lets another go on with the trees.

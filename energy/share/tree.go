@@ -26,10 +26,10 @@ const counterRange = 262143328850
 // and of a zone within it the same at intel-rapl:0:0. A file is written anew, its
 // modification time is set to when its energy was sampled, and a rename puts it in place: a
 // reader that opens it has a whole value and its time. Counters go on from the files that
-// are there, and at 0 after Range, as hardware's do.
+// are there, and at 0 after counterRange, as hardware's do.
 //
 // What a guest may have put where it can write is not followed: neither links nor pipes.
-// A Tree is for one goroutine, and one process publishes below a directory at a time.
+// A tree is for one goroutine, and one process publishes below a directory at a time.
 type tree struct {
 	root   *os.Root
 	lock   io.Closer
@@ -57,9 +57,9 @@ type guestZone struct {
 	fraction float64
 }
 
-// newTree returns a tree below a directory, which is made if it is not there; memory reports
-// whether that is shown apart. The error is ErrLocked or the file system's.
-func newTree(dir string, memory bool) (*tree, error) {
+// newTree returns a tree below a directory, which is made if it is not there, with the zone of
+// the package alone; see showMemory. The error is ErrLocked or the file system's.
+func newTree(dir string) (*tree, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("share: %w", err)
 	}
@@ -71,25 +71,19 @@ func newTree(dir string, memory bool) (*tree, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("share: %s: %w", dir, err), root.Close())
 	}
-	t := &tree{root: root, lock: lock, zones: treeZones(memory), guests: map[string]*treeGuest{}}
+	t := &tree{root: root, lock: lock, zones: allZones[:1:1], guests: map[string]*treeGuest{}}
 	if !inMemory(dir) {
 		t.warn = &field.Error{Package: "energy", Field: "Dir", Value: dir, Err: errNotTmpfs}
 	}
 	return t, nil
 }
 
-// treeZones are the zones of all guests: with memory, that is shown apart within the package.
-func treeZones(memory bool) []treeZone {
-	zones := []treeZone{{"intel-rapl:0", "package-0"}, {"intel-rapl:0:0", "dram"}}
-	if !memory {
-		return zones[:1]
-	}
-	return zones
-}
+// allZones are those of a tree that shows memory apart, within the package.
+var allZones = []treeZone{{"intel-rapl:0", "package-0"}, {"intel-rapl:0:0", "dram"}}
 
 // showMemory adds the zone of memory to those that all guests have.
 func (t *tree) showMemory() error {
-	t.zones = treeZones(true)
+	t.zones = allZones
 	var errs []error
 	for _, g := range t.guests {
 		errs = append(errs, g.close())
@@ -102,7 +96,7 @@ func (t *tree) showMemory() error {
 // nil.
 func (t *tree) warning() error { return t.warn }
 
-// Close frees the directory for others. Files stay, for a Tree to go on from.
+// Close frees the directory for others. Files stay, for a tree to go on from.
 func (t *tree) Close() error {
 	var errs []error
 	for _, g := range t.guests {

@@ -149,6 +149,30 @@ func text(t *testing.T, path string) string {
 	return string(b)
 }
 
+// TestTreeCounter: the file of a guest's counter holds whole µJ, and has the time of the last sample;
+// a name that leads out of the directory is refused.
+func TestTreeCounter(t *testing.T) {
+	dir := t.TempDir()
+	tree := newTree(t, dir, true)
+	publish(t, tree, after(0), "web-1", 12.5, 1.25)
+	publish(t, tree, after(1), "web-1", 12.5, 1.25)
+	if err := tree.Publish(after(1), "../etc", []float64{1, 1}); !errors.Is(err, share.ErrName) {
+		t.Errorf("a name outside of the directory: %v", err)
+	}
+	counter := filepath.Join(dir, "web-1/class/powercap/intel-rapl:0/energy_uj")
+	text, err := os.ReadFile(counter)
+	if string(text) != "25000000\n" || err != nil {
+		t.Errorf("the counter holds %q, %v", text, err)
+	}
+	about, err := os.Stat(counter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !about.ModTime().Equal(after(1)) {
+		t.Errorf("the counter is of %v, want %v", about.ModTime(), after(1))
+	}
+}
+
 // TestTreeWraps: a counter wraps at 0 like hardware's, so that a meter loses nothing; parts of a µJ
 // are not lost either.
 func TestTreeWraps(t *testing.T) {

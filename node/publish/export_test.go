@@ -4,11 +4,17 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
 
 // IsDue is isDue of a Staleness with its defaults.
 func (s Staleness) IsDue(wait time.Duration, made bool) bool {
 	return s.withDefaults().isDue(wait, made)
+}
+
+// HasMoved is hasMoved with limits that differ.
+func HasMoved(last, next *spaziov1.LocalModel, turned, stretched float64) bool {
+	return hasMoved(last, next, turned, stretched)
 }
 
 // Waits returns the backoff between attempts.

@@ -217,11 +217,15 @@ type Staleness struct {
 	MaxAge time.Duration
 }
 
-// moved is the sine of the angle that the direction u₁ may turn, and the relative change of
-// σ₁, before the model counts as moved, as it does when a channel's mean, of a centred one,
-// has changed by so much. They change the node's signal in about that proportion, less than
-// one pod does.
-const moved = .05
+// These are how far a model may move before it is pushed. They change the node's signal in
+// about that proportion, less than one pod does.
+const (
+	// turned is the sine of the angle that the direction u₁ may turn.
+	turned = .05
+	// stretched is the relative change of σ₁ that is allowed, and, of a centred model, that of
+	// a channel's mean.
+	stretched = .05
+)
 
 // faint is the root mean square load below which a model's moves are noise: an
 // idle node's usage of a percent or two halves and doubles, and turns, all the
@@ -256,16 +260,16 @@ func (s Staleness) isDue(wait time.Duration, made bool) bool {
 // Wait is the time from the push of last, nil for none, to that of next.
 func (s Staleness) Wait(last, next *spaziov1.LocalModel) time.Duration {
 	s = s.withDefaults()
-	if last == nil || hasMoved(last, next) {
+	if last == nil || hasMoved(last, next, turned, stretched) {
 		return s.MinInterval
 	}
 	return s.MaxAge
 }
 
 // hasMoved reports whether next has something for the fleet that last had not: another
-// schema, a cost now known, another mean, or, under load, a stretched σ₁ or a turned
-// u₁.
-func hasMoved(last, next *spaziov1.LocalModel) bool {
+// schema, a cost now known, another mean, or, under load, another σ₁ or u₁, by more than
+// stretched and turned.
+func hasMoved(last, next *spaziov1.LocalModel, turned, stretched float64) bool {
 	if last.GetSchema() != next.GetSchema() || last.GetModel().GetDim() != next.GetModel().GetDim() {
 		return true
 	}
@@ -277,7 +281,7 @@ func hasMoved(last, next *spaziov1.LocalModel) bool {
 			return true
 		}
 	}
-	if shifted(last.GetModel().GetMean(), next.GetModel().GetMean()) {
+	if shifted(last.GetModel().GetMean(), next.GetModel().GetMean(), stretched) {
 		return true
 	}
 	before, rmsBefore := leading(last.GetModel())
@@ -285,20 +289,20 @@ func hasMoved(last, next *spaziov1.LocalModel) bool {
 	if max(rmsBefore, rmsAfter) < faint {
 		return false
 	}
-	if math.Abs(rmsAfter-rmsBefore) > moved*rmsBefore {
+	if math.Abs(rmsAfter-rmsBefore) > stretched*rmsBefore {
 		return true
 	}
-	return sine(before, after) > moved
+	return sine(before, after) > turned
 }
 
-// shifted reports whether the mean of a centred model has moved, or the model has become,
-// or ceased to be, one.
-func shifted(last, next []float64) bool {
+// shifted reports whether the mean of a centred model has changed by more than a limit, or
+// the model has become, or ceased to be, one.
+func shifted(last, next []float64, limit float64) bool {
 	if len(last) != len(next) {
 		return true
 	}
 	for i, v := range next {
-		if math.Abs(v-last[i]) > moved {
+		if math.Abs(v-last[i]) > limit {
 			return true
 		}
 	}

@@ -162,6 +162,32 @@ func TestStaleness(t *testing.T) {
 	}
 }
 
+// TestMovedByAngleAndStretch: each limit holds for its own, u₁'s angle, or σ₁ and the means.
+func TestMovedByAngleAndStretch(t *testing.T) {
+	centred := func(mean float64) agent.Local {
+		l := local(1, .3, 2)
+		l.Model.Mean = []float64{mean, .2}
+		return l
+	}
+	for _, tt := range []struct {
+		name       string
+		last, next agent.Local
+		moved      bool
+	}{
+		{"turned a little", local(1, .3, 2), local(2, .3+.0499, 2), false},
+		{"turned", local(1, .3, 2), local(2, .3+.0502, 2), true},
+		{"stretched a little", local(1, .3, 2), local(2, .3, 2.19), false},
+		{"stretched", local(1, .3, 2), local(2, .3, 2.21), true},
+		{"shrunk", local(1, .3, 2), local(2, .3, 1.79), true},
+		{"mean a little higher", centred(.5), centred(.59), false},
+		{"mean higher", centred(.5), centred(.61), true},
+	} {
+		if got := publish.HasMoved(api.FromLocal(tt.last), api.FromLocal(tt.next), .05, .1); got != tt.moved {
+			t.Errorf("%s: got moved %v", tt.name, got)
+		}
+	}
+}
+
 // TestMadeModelSharesItsWakeUp: blocks of samples are MinInterval apart, up to the machine's scheduling
 // delay.
 func TestMadeModelSharesItsWakeUp(t *testing.T) {

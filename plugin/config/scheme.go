@@ -31,7 +31,8 @@ var (
 
 // AddToScheme registers the arguments of both plugins, internal and v1, and their defaults.
 func AddToScheme(s *runtime.Scheme) error {
-	for _, version := range []schema.GroupVersion{internalVersion, externalVersion} {
+	// An encoder without a version of its own, as of nested objects, writes the one registered first.
+	for _, version := range []schema.GroupVersion{externalVersion, internalVersion} {
 		s.AddKnownTypes(version, &SpazioArgs{}, &SpazioSlotsArgs{})
 	}
 	s.AddTypeDefaultingFunc(&SpazioArgs{}, func(obj any) {
@@ -55,9 +56,13 @@ var strict = sync.OnceValue(func() runtime.Decoder {
 
 // Decode returns the arguments given to a plugin factory: nil (all defaults), a pointer to T, or the
 // *runtime.Unknown in which the scheduler hands over what its scheme does not know, which are taken
-// to be of the given kind unless they name another. Unknown and repeated fields are errors. Defaults
-// are not filled in.
-func Decode[T any](obj runtime.Object, kind string) (args T, err error) {
+// to be of T's kind unless they name another. Unknown and repeated fields are errors. Defaults are
+// not filled in.
+func Decode[T SpazioArgs | SpazioSlotsArgs](obj runtime.Object) (args T, err error) {
+	kind := Kind
+	if _, slots := any(args).(SpazioSlotsArgs); slots {
+		kind = SlotsKind
+	}
 	if u, isRaw := obj.(*runtime.Unknown); isRaw {
 		if obj, err = decode(u, kind); err != nil {
 			return args, err

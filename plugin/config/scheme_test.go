@@ -56,6 +56,21 @@ func TestSchedulersSchemeDecodes(t *testing.T) {
 	}
 }
 
+// TestNestedArgsAreV1: an encoder of nested objects that has no version of its own writes v1.
+func TestNestedArgsAreV1(t *testing.T) {
+	scheme, c := codecs(t)
+	info, _ := runtime.SerializerInfoForMediaType(c.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	for want, args := range map[string]runtime.Object{
+		`{"kind":"SpazioArgs","apiVersion":"kubescheduler.config.k8s.io/v1","listen":"127.0.0.1:0"}`:  &config.SpazioArgs{Listen: "127.0.0.1:0"},
+		`{"kind":"SpazioSlotsArgs","apiVersion":"kubescheduler.config.k8s.io/v1","swap":"Immediate"}`: &config.SpazioSlotsArgs{Swap: "Immediate"},
+	} {
+		text, err := runtime.Encode(runtime.WithVersionEncoder{Encoder: info.Serializer, ObjectTyper: scheme}, args)
+		if got := strings.TrimSpace(string(text)); got != want || err != nil {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+	}
+}
+
 // full returns args with a value in every field.
 func full(t *testing.T) config.SpazioArgs {
 	var a config.SpazioArgs

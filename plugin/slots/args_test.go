@@ -39,7 +39,7 @@ func TestDecodeArgs(t *testing.T) {
 		{name: "foreign object", obj: &metav1.Status{}, err: "*v1.Status"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := config.Decode[config.SpazioSlotsArgs](test.obj, config.SlotsKind)
+			got, err := config.Decode[config.SpazioSlotsArgs](test.obj)
 			if (err != nil) != (test.err != "") || err != nil && (!strings.Contains(err.Error(), test.err) || !errors.Is(err, config.ErrInvalid)) {
 				t.Fatalf("got error %v, want one with %q", err, test.err)
 			}

@@ -75,7 +75,7 @@ func NewFactory(o Options) *Factory {
 // New makes the plugin of one profile; it is a PluginFactory. The first call begins to
 // follow pods, through the handle's informers, and BatchJobs, until ctx ends.
 func (f *Factory) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	args, err := config.Decode[config.SpazioSlotsArgs](obj, config.SlotsKind)
+	args, err := config.Decode[config.SpazioSlotsArgs](obj)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func readArgs(file string) (plugin.SpazioArgs, error) {
 	if err != nil {
 		return plugin.SpazioArgs{}, err
 	}
-	return config.Decode[plugin.SpazioArgs](&runtime.Unknown{Raw: text}, config.Kind)
+	return config.Decode[plugin.SpazioArgs](&runtime.Unknown{Raw: text})
 }
 
 // registerBuild adds the build of this program to the metrics.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -68,7 +69,9 @@ func newTopCommand() *cobra.Command {
 	f := c.Flags()
 	o.scheduler.flags(f)
 	o.choice.flags(f)
-	f.StringVar(&o.choice.Order, "sort", page.ByFree, "order of the nodes: avail, free, inflight, age (largest first) or name")
+	orders := page.Orders()
+	last := len(orders) - 1
+	f.StringVar(&o.choice.Order, "sort", page.ByFree, "order of the nodes: "+strings.Join(orders[:last], ", ")+" (largest first) or "+orders[last])
 	f.BoolVar(&o.energy, "energy", false, "show what power the nodes take, and their workloads, instead")
 	o.display.flags(f)
 	return c

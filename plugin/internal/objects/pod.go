@@ -1,6 +1,5 @@
-// Package objects reads what the API shows of a pod, lets the plugins of a scheduler recognize pods that
-// already have their node before the scheduler looks for one, handles the events of client-go's
-// informers, and follows kinds of objects that may be absent.
+// Package objects shows the plugins of a scheduler the objects of the Kubernetes API: by client-go's
+// informers, also those of kinds that may be absent, and each pod by what its spec and status show.
 package objects
 
 import (

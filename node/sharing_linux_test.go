@@ -262,7 +262,7 @@ func TestSharingRefuses(t *testing.T) {
 	var registered atomic.Int64
 	c.Registerer = refusing{&registered}
 	if _, err := node.NewSharing(c); err == nil || registered.Load() != 1 {
-		t.Error("registered twice:", err)
+		t.Errorf("with a registry that refuses: got error %v after %d attempts to register, want an error after 1", err, registered.Load())
 	}
 	c.Registerer = nil
 	if s, err = node.NewSharing(c); err != nil { // the failed New released the trees

@@ -102,7 +102,7 @@ func (m *metrics) interval(got, want time.Duration) {
 	}
 }
 
-func (m *metrics) paced(p span) {
+func (m *metrics) paced(p pace) {
 	if m != nil {
 		m.held.Set(number(p.Held))
 	}

@@ -22,7 +22,8 @@ import (
 // SharingConfig describes whose energy a Sharing shares. Host is required.
 type SharingConfig struct {
 	Host share.HostConfig
-	// Registerer takes the metrics; nil means none.
+	// Registerer takes the metrics; nil means none. It is not that of an Agent with Energy, since
+	// some metrics of both have the same names.
 	Registerer prometheus.Registerer
 	// Logger gets what begins and ends to fail; nil logs nothing.
 	Logger *slog.Logger
@@ -165,9 +166,9 @@ func (s *Sharing) show(at time.Time, found *share.Division) {
 	}
 }
 
-// stale is after how many periods without a publication a Sharing is not ready: readers in
+// sharingStale is after how many periods without a publication a Sharing is not ready: readers in
 // guests give up then, too.
-const stale = 3
+const sharingStale = 3
 
 // Ready is nil while guests' energy is published, and returns else why not.
 func (s *Sharing) Ready() error {
@@ -178,8 +179,8 @@ func (s *Sharing) Ready() error {
 		return errors.New("nothing was published yet")
 	case s.failing != "" && s.round.At.IsZero():
 		return errors.New(s.failing)
-	case time.Since(s.published) > stale*share.Period+time.Second:
-		return fmt.Errorf("nothing was published for %d periods: %s", stale, s.failing)
+	case time.Since(s.published) > sharingStale*share.Period+time.Second:
+		return fmt.Errorf("nothing was published for %d periods: %s", sharingStale, s.failing)
 	}
 	return nil
 }
@@ -202,7 +203,6 @@ func (s *Sharing) Handler() http.Handler {
 var (
 	guestJoules      = desc("guest_joules_total", "Energy charged to each guest that has a tree.", "guest")
 	guestRefused     = desc("guest_refused_total", "What looked like a guest and was refused, each time that it was looked at, by cause.", "cause")
-	hostJoules       = desc("node_joules_total", "Energy that a zone of a source has counted. Zones of part=\"false\" add up to the machine's energy; those of part=\"true\" are contained in others.", "source", "zone", "part")
 	hostUnattributed = desc("unattributed_joules_total", "Energy that no guest is charged with: without load (idle), not a guest's (system), of guests whose trees are gone (ended).", "part")
 	hostQuality      = desc("quality", "1 for the source of energy that is read and the quality of its power.", "source", "quality")
 	hostRefused      = desc("refused_total", "Readings of energy and CPU time that made no interval, and trees that could not be written, by cause.", "cause")
@@ -213,7 +213,7 @@ type sharingMetrics struct{ sharing *Sharing }
 
 // Describe implements prometheus.Collector.
 func (m sharingMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{guestJoules, guestRefused, hostJoules, hostUnattributed, hostQuality, hostRefused} {
+	for _, d := range []*prometheus.Desc{guestJoules, guestRefused, nodeJoules, hostUnattributed, hostQuality, hostRefused} {
 		to <- d
 	}
 }
@@ -238,7 +238,7 @@ func (m sharingMetrics) gather() (all []prometheus.Metric) {
 		counter(guestJoules, joules, guest)
 	}
 	for zone, joules := range totals.Zones {
-		counter(hostJoules, joules, zone.Source, zone.Zone, strconv.FormatBool(zone.Part))
+		counter(nodeJoules, joules, zone.Source, zone.Zone, strconv.FormatBool(zone.Part))
 	}
 	counter(hostUnattributed, totals.Rest.Idle, "idle")
 	counter(hostUnattributed, totals.Rest.System, "system")
