@@ -21,20 +21,20 @@ import (
 var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   153,
-	"lines of code":              114241, // without comments and blank lines; scripts count
-	"exported names":             3493,
-	"exported fields":            2776,
+	"lines of code":              114208, // without comments and blank lines; scripts count
+	"exported names":             3504,
+	"exported fields":            2821,
 	"FieldError types":           1,
-	"own flags":                  222,
+	"own flags":                  217,
 	"SpazioArgs fields":          33,
-	"metrics":                    105,
+	"metrics":                    98,
 	"SVG files":                  7,
 	"words of README":            799,
 	"words of docs":              24134,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         643,
 	"words of BENCHMARKS":        1063,
-	"words of generated reports": 20048,
+	"words of generated reports": 19799,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.
