@@ -346,7 +346,11 @@ func (h *Hub) node(name string) *node {
 		return n
 	})
 	if made {
-		h.waiting.admit(n)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if !n.removed { // else its id may be another's
+			h.waiting.admit(n)
+		}
 	}
 	return n
 }
@@ -417,10 +421,10 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 	if n.cores.Swap(cores) != cores || !wasInAPI { // slow start's line has moved, or its slots count now
 		h.refreshLocked(n)
 	}
-	n.mu.Unlock()
 	if h.tainted.set(n, taintsOf(object)) {
 		h.waiting.admit(n) // pods that a taint kept from it may go there now
 	}
+	n.mu.Unlock()
 }
 
 // coresOf returns the node's cores, or 0 if it states none.
@@ -436,17 +440,18 @@ func (h *Hub) nodeGone(object *v1.Node) {
 	}
 }
 
-// dropNode removes a node that may already have been removed.
+// dropNode removes a node that may already have been removed. Its id is given to another only when
+// nothing knows the node by it any more.
 func (h *Hub) dropNode(n *node) {
-	if !h.nodes.remove(n) {
-		return
-	}
 	n.mu.Lock()
 	n.removed = true
 	n.inAPI.Store(false)
-	n.mu.Unlock()
-	h.waiting.remove(n)
 	h.tainted.set(n, nil)
+	h.waiting.remove(n)
+	n.mu.Unlock()
+	if !h.nodes.remove(n) {
+		return
+	}
 	h.placeholders.forget(n.name)
 	h.ledger.Release(n.account)
 }

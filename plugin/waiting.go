@@ -392,7 +392,7 @@ func (w *waiting) lost(uid types.UID) {
 	}
 	p.attempt.refuse()
 	w.startWait(p, w.start.Add(p.began))
-	w.open = nil
+	w.closeAttempt(p)
 	w.queue.Release(p.number, w.at.Now)
 	w.queue.Refuse(p.number, placement.EveryNode(), w.at.Now)
 	w.queue.Wake(p.number, w.at.Now)
@@ -401,9 +401,17 @@ func (w *waiting) lost(uid types.UID) {
 // optOut wakes a pod that has become exempt from the plugin.
 func (w *waiting) optOut(uid types.UID) {
 	w.edit(uid, func(p *waitingPod) {
-		w.open = nil
+		w.closeAttempt(p)
 		w.queue.Wake(p.number, w.at.Now)
 	})
+}
+
+// closeAttempt ends the open attempt if it is the pod's: what Filter refuses it does not count any
+// more. That of another pod stays open, or that pod would wait for none of the nodes that refused it.
+func (w *waiting) closeAttempt(p *waitingPod) {
+	if w.open != nil && w.open.pod == p {
+		w.open = nil
+	}
 }
 
 // find returns the last attempt of a pod that waits, or nil.

@@ -405,6 +405,22 @@ func TestOptingOutWakes(t *testing.T) {
 	}
 }
 
+// TestOptingOutLeavesOthersWaiting: a pod that becomes exempt changes nothing for another, of which the
+// last attempt was.
+func TestOptingOutLeavesOthersWaiting(t *testing.T) {
+	c := newCluster(t, withoutRetry(1))
+	s := c.open(c.dial(), nodeName(0))
+	s.settle(agent.Report{Avail: 0})
+	exempt := newPod(0, func(p *v1.Pod) { p.Spec.SchedulerName = c.edge.ProfileName() })
+	c.refuse(exempt, newPod(1, tiedTo(nodeName(0))))
+	exempt = exempt.DeepCopy()
+	exempt.Annotations = map[string]string{optOutKey: "true"}
+	c.update(exempt)
+	c.eventually("the exempt pod is woken", func() bool { return c.woken()["pod-0"] })
+	s.settle(agent.Report{Avail: 1})
+	c.eventually("the other pod is woken", func() bool { return c.peek()["pod-1"] })
+}
+
 // TestExemptPodsTakeNoTurn: an exempt pod takes a slot of its own node, not a waiting pod's claim to
 // another.
 func TestExemptPodsTakeNoTurn(t *testing.T) {
