@@ -10,7 +10,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -137,12 +140,44 @@ func evictBelow(t *testing.T, bytes int64) {
 	t.Helper()
 	restart := func(bytes int64) {
 		node.evictBelow = bytes
-		if err := errors.Join(node.kubelet.stop(), node.startKubelet(), node.waitReady()); err != nil {
+		stopped := node.kubelet.stop()
+		begin := time.Now()
+		if err := errors.Join(stopped, node.startKubelet(), node.waitReady()); err != nil {
 			t.Fatal(err)
 		}
+		// Until the new kubelet is ready the status is the old one's, and it sets the pods' cgroup before.
+		eventually(t, "the new kubelet is ready", func(context.Context) error {
+			n, err := node.client.CoreV1().Nodes().Get(context.Background(), nodeName, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			for _, c := range n.Status.Conditions {
+				if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && c.LastHeartbeatTime.After(begin) {
+					return nil
+				}
+			}
+			return fmt.Errorf("conditions %v", n.Status.Conditions)
+		})
 	}
 	restart(bytes)
 	t.Cleanup(func() { restart(0) })
+}
+
+// podLimit returns the pods' limit that limitPods has set.
+func podLimit(t *testing.T) (bytes int64) {
+	t.Helper()
+	file := filepath.Join(cgroups, "kubepods/memory.max")
+	if !unified() {
+		file = filepath.Join(cgroups, "memory/kubepods/memory.limit_in_bytes")
+	}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		bytes, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
 }
 
 // runShort runs one batch to the end of its last Job.
@@ -183,6 +218,9 @@ func runShort(t *testing.T, label string) (s shortage) {
 			}
 		}
 		s.Makespan = time.Since(begin).Seconds()
+		if limit := podLimit(t); limit > memoryForAll+simulation.EvictionThreshold {
+			t.Fatalf("the pods' limit is %d bytes now", limit)
+		}
 		t.Logf("%+v", s)
 	})
 	return s
@@ -216,8 +254,8 @@ func (l *losses) follow(t *testing.T, label string) {
 	factory.WaitForCacheSync(ctx.Done())
 }
 
-// observePod records what a pod's status shows. The kubelet kills the containers of a pod that it
-// evicts, after it has given the reason.
+// observePod records what a pod's status shows. The last container of a pod that the kubelet evicted
+// was killed by the kubelet, which may give the reason in a later status.
 func (l *losses) observePod(object any) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -229,15 +267,16 @@ func (l *losses) observePod(object any) {
 		l.evicted[pod.UID] = true
 	}
 	for _, status := range pod.Status.ContainerStatuses {
-		for i, state := range []corev1.ContainerState{status.LastTerminationState, status.State} {
-			end := state.Terminated
-			if end == nil || end.ExitCode != 137 || i == 1 && pod.Status.Reason == "Evicted" {
-				continue
+		for _, state := range []corev1.ContainerState{status.LastTerminationState, status.State} {
+			if end := state.Terminated; end != nil && end.ExitCode == 137 {
+				if l.kills[pod.UID] == nil {
+					l.kills[pod.UID] = map[string]bool{}
+				}
+				l.kills[pod.UID][end.ContainerID] = true
 			}
-			if l.kills[pod.UID] == nil {
-				l.kills[pod.UID] = map[string]bool{}
-			}
-			l.kills[pod.UID][end.ContainerID] = true
+		}
+		if end := status.State.Terminated; end != nil && l.evicted[pod.UID] {
+			delete(l.kills[pod.UID], end.ContainerID)
 		}
 	}
 }
