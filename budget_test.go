@@ -21,7 +21,7 @@ import (
 var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   153,
-	"lines of code":              114208, // without comments and blank lines; scripts count
+	"lines of code":              114217, // without comments and blank lines; scripts count
 	"exported names":             3504,
 	"exported fields":            2821,
 	"FieldError types":           1,
@@ -30,10 +30,10 @@ var budget = map[string]int{
 	"metrics":                    98,
 	"SVG files":                  7,
 	"words of README":            799,
-	"words of docs":              24134,
+	"words of docs":              24148,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         643,
-	"words of BENCHMARKS":        1063,
+	"words of BENCHMARKS":        1147,
 	"words of generated reports": 19799,
 }
 

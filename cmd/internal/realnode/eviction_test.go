@@ -65,7 +65,18 @@ func TestEvictionModel(t *testing.T) {
 	quiet(t)
 	evictBelow(t, 100<<20)
 	evictBelow(t, availableByKubelet(t)-memoryForAll)
-	limitPods(t, memoryForAll+simulation.EvictionThreshold)
+	// A kubelet that starts sets the limit of the pods' cgroup once.
+	eventually(t, "the pods' limit holds", func(ctx context.Context) error {
+		limitPods(t, memoryForAll+simulation.EvictionThreshold)
+		select {
+		case <-time.After(5 * time.Second):
+		case <-ctx.Done():
+		}
+		if limit := podLimit(t); limit > memoryForAll+simulation.EvictionThreshold {
+			return fmt.Errorf("it is %d bytes", limit)
+		}
+		return nil
+	})
 	var real, model []shortage
 	for i := range *evictionRuns {
 		real = append(real, runShort(t, fmt.Sprintf("short-%d", i)))
@@ -140,24 +151,10 @@ func evictBelow(t *testing.T, bytes int64) {
 	t.Helper()
 	restart := func(bytes int64) {
 		node.evictBelow = bytes
-		stopped := node.kubelet.stop()
-		begin := time.Now()
-		if err := errors.Join(stopped, node.startKubelet(), node.waitReady()); err != nil {
+		if err := errors.Join(node.kubelet.stop(), node.startKubelet(), node.waitReady()); err != nil {
 			t.Fatal(err)
 		}
-		// Until the new kubelet is ready the status is the old one's, and it sets the pods' cgroup before.
-		eventually(t, "the new kubelet is ready", func(context.Context) error {
-			n, err := node.client.CoreV1().Nodes().Get(context.Background(), nodeName, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			for _, c := range n.Status.Conditions {
-				if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && c.LastHeartbeatTime.After(begin) {
-					return nil
-				}
-			}
-			return fmt.Errorf("conditions %v", n.Status.Conditions)
-		})
+		availableByKubelet(t) // which the new kubelet can tell once it runs
 	}
 	restart(bytes)
 	t.Cleanup(func() { restart(0) })
