@@ -11,7 +11,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -58,7 +57,7 @@ type shortage struct {
 // the makespan with the simulator's. The kubelet evicts and the kernel kills long before the machine
 // itself is short of memory.
 func TestEvictionModel(t *testing.T) {
-	if *evictionRuns == 0 {
+	if *evictionRuns < 1 {
 		t.Log("not run: it takes seven minutes a batch, see the flag -eviction-runs")
 		return
 	}
@@ -154,19 +153,16 @@ func evictBelow(t *testing.T, bytes int64) {
 		if err := errors.Join(node.kubelet.stop(), node.startKubelet(), node.waitReady()); err != nil {
 			t.Fatal(err)
 		}
-		availableByKubelet(t) // which the new kubelet can tell once it runs
 	}
-	restart(bytes)
 	t.Cleanup(func() { restart(0) })
+	restart(bytes)
+	availableByKubelet(t) // which the new kubelet can tell once it runs
 }
 
 // podLimit returns the pods' limit that limitPods has set.
 func podLimit(t *testing.T) (bytes int64) {
 	t.Helper()
-	file := filepath.Join(cgroups, "kubepods/memory.max")
-	if !unified() {
-		file = filepath.Join(cgroups, "memory/kubepods/memory.limit_in_bytes")
-	}
+	file, _ := podLimitFile()
 	text, err := os.ReadFile(file)
 	if err == nil {
 		bytes, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)

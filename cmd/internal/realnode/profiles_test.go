@@ -156,10 +156,7 @@ func addArguments(t *testing.T, o *unstructured.Unstructured, arguments []string
 // until the test ends.
 func limitPods(t *testing.T, bytes int64) {
 	t.Helper()
-	file, none := filepath.Join(cgroups, "kubepods/memory.max"), "max"
-	if !unified() {
-		file, none = filepath.Join(cgroups, "memory/kubepods/memory.limit_in_bytes"), "-1"
-	}
+	file, none := podLimitFile()
 	eventually(t, "pods are limited", func(context.Context) error {
 		return os.WriteFile(file, []byte(strconv.FormatInt(bytes, 10)), 0o644)
 	})
@@ -168,4 +165,12 @@ func limitPods(t *testing.T, bytes int64) {
 			t.Error(err)
 		}
 	})
+}
+
+// podLimitFile returns the file with the limit of all pods' memory, and what it holds without one.
+func podLimitFile() (file, none string) {
+	if unified() {
+		return filepath.Join(cgroups, "kubepods/memory.max"), "max"
+	}
+	return filepath.Join(cgroups, "memory/kubepods/memory.limit_in_bytes"), "-1"
 }
