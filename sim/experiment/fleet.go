@@ -98,7 +98,11 @@ func (p Params) Machines() string {
 		for n < len(sizes) && sizes[n] == sizes[0] {
 			n++
 		}
-		parts = append(parts, fmt.Sprintf("%d nodes of %d cores", n, sizes[0]))
+		nodes := "nodes"
+		if n == 1 {
+			nodes = "node"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s of %d cores", n, nodes, sizes[0]))
 		sizes = sizes[n:]
 	}
 	return strings.Join(parts, ", ")

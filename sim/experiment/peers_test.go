@@ -328,7 +328,7 @@ func TestFleets(t *testing.T) {
 	}
 	c := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}, Fleet: []string{"2x4+1x64"}})
 	if got := c[0].Params; c[0].Label != "batch/work=1/law=equal/fleet=2x4+1x64" || got.Nodes != 3 || got.Cores != 0 || got.Pods != 13*72 ||
-		got.Machines() != "2 nodes of 4 cores, 1 nodes of 64 cores" {
+		got.Machines() != "2 nodes of 4 cores, 1 node of 64 cores" {
 		t.Errorf("%s: %d nodes, %d cores, %d pods, %s", c[0].Label, got.Nodes, got.Cores, got.Pods, got.Machines())
 	}
 	if sizes, err := experiment.SizesOf("1x2+99999x1"); len(sizes) != 100_000 || err != nil {

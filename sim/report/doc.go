@@ -3,11 +3,9 @@
 // nothing of Kubernetes.
 //
 //   - text: tables that fit a terminal, CSV and JSON
-//   - live: terminal views, drawn in place or on the whole screen
 //   - comparison: schedulers, constants, rejections, recommenders and tuners compared
 //   - figures: the thesis's figures from recordings and the simulator
 //   - schedulers: schedulers measured on real processes, compared in pairs
-//   - replay: an agent's recording replayed and summarised
 //
 // A [Chart] is panels of data one above the other, each with its legend beside it, as SVG or PNG:
 //

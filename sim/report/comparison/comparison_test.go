@@ -117,7 +117,7 @@ func TestReport(t *testing.T) {
 	var names []string
 	for _, f := range to.Files() {
 		names = append(names, f.Name)
-		if svg := string(f.Data); !strings.Contains(svg, "work=1, law=equal") || strings.Contains(svg, "_") {
+		if svg := string(f.Data); !strings.Contains(svg, "1 s of CPU, equal sizes") || strings.Contains(svg, "_") {
 			t.Errorf("%s does not name its case, or a metric by its words", f.Name)
 		}
 	}
@@ -148,12 +148,12 @@ func TestPanelsByFleet(t *testing.T) {
 		t.Fatalf("%d pictures", len(files))
 	}
 	svg := string(files[0].Data)
-	for _, want := range []string{", 2x4<", ", 1x8+1x16<"} {
+	for _, want := range []string{"makespan, 2 nodes of 4 cores<", "makespan, 1 node of 8 cores, 1 node of 16 cores<"} {
 		if strings.Count(svg, want) != 1 {
 			t.Errorf("%q is there %d times", want, strings.Count(svg, want))
 		}
 	}
-	if n := strings.Count(svg, "work=1, law=equal"); n != 2 {
+	if n := strings.Count(svg, "1 s of CPU, equal sizes"); n != 2 {
 		t.Errorf("the case is in %d legends", n)
 	}
 	if !strings.Contains(svg, "Arial") {

@@ -1,10 +1,10 @@
 package comparison
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/report"
@@ -13,43 +13,48 @@ import (
 // pictures draws the ratios to the default of an experiment's cases, one picture a
 // judged metric in which any scheduler differs from the default, with a panel a fleet.
 func (c Comparison) pictures(p *report.Page, name, base string, lines []experiment.Line) {
-	var fleets []string
+	var fleets []experiment.Params // the first case's of each
 	for _, k := range c.of(name) {
-		if !slices.Contains(fleets, k.Params.Fleet) {
-			fleets = append(fleets, k.Params.Fleet)
+		if !slices.ContainsFunc(fleets, func(p experiment.Params) bool { return p.Fleet == k.Params.Fleet }) {
+			fleets = append(fleets, k.Params)
 		}
 	}
 	for _, metric := range experiment.Judged() {
-		var drawn report.Chart
-		for _, fleet := range fleets {
-			dots, differ := c.ratios(lines, name, fleet, metric)
-			if !differ {
-				continue
-			}
-			title := fmt.Sprintf("%s: %s over the default's", name, Words(metric))
-			if fleet != "" {
-				title += ", " + fleet
-			}
-			low, high := dots.Range()
-			panel := dots.Panel(title, report.Axis{Label: "ratio to default", Log: true, Min: min(.5, low/1.1), Max: max(1.2, high*1.1)})
-			panel.Marks = []report.Mark{{X: 1}}
-			drawn.Panels = append(drawn.Panels, panel)
-		}
-		if len(drawn.Panels) > 0 {
-			p.Picture(metric, fmt.Sprintf("%s-%s-%s.svg", base, name, metric),
-				fmt.Sprintf("%s of %s, ratio to kube-scheduler's default with its 95 %% interval; left of 1 is less.", metric, name), drawn)
+		if drawn := c.picture(lines, name, fleets, metric); len(drawn.Panels) > 0 {
+			p.Picture(Words(metric), fmt.Sprintf("%s-%s-%s.svg", base, name, metric),
+				fmt.Sprintf("%s: %s, ratio to kube-scheduler's default with its 95 %% interval.", name, Words(metric)), drawn)
 		}
 	}
+}
+
+// picture draws the ratios of a metric, a panel a fleet, all to one scale.
+func (c Comparison) picture(lines []experiment.Line, name string, fleets []experiment.Params, metric string) (drawn report.Chart) {
+	axis := report.Axis{Label: "ratio to the default, ← better", Log: true, Min: .5, Max: 1.2}
+	if metric == "useful_share" {
+		axis.Label = "ratio to the default, better →"
+	}
+	var titles []string
+	var panels []report.DotPlot
+	for _, fleet := range fleets {
+		dots, differ := c.ratios(lines, name, fleet.Fleet, metric)
+		if !differ {
+			continue
+		}
+		low, high := dots.Range()
+		axis.Min, axis.Max = min(axis.Min, low/1.1), max(axis.Max, high*1.1)
+		titles, panels = append(titles, Words(metric)+", "+fleet.Machines()), append(panels, dots)
+	}
+	for i := range panels {
+		panel := panels[i].Panel(titles[i], axis)
+		panel.Marks = []report.Mark{{X: 1}}
+		drawn.Panels = append(drawn.Panels, panel)
+	}
+	return drawn
 }
 
 // of are the cases of an experiment.
 func (c Comparison) of(name string) []experiment.Case {
 	return slices.DeleteFunc(slices.Clone(c.Cases), func(k experiment.Case) bool { return k.Experiment.Name != name })
-}
-
-// besideFleet are the settings of a case in a panel of its fleet.
-func besideFleet(k experiment.Case) string {
-	return settingsOf(strings.Replace(k.Label, "/fleet="+k.Params.Fleet, "", 1))
 }
 
 // ratios collects what a logarithmic axis can show of a fleet's cases, a row per scheduler and a
@@ -67,7 +72,7 @@ func (c Comparison) ratios(lines []experiment.Line, name, fleet, metric string) 
 			if !onLog(low) || !onLog(high) {
 				low, high = l.Mean, l.Mean
 			}
-			dots.Add(l.Scheduler, besideFleet(k), l.Mean, low, high)
+			dots.Add(cmp.Or(schedulers[l.Scheduler], l.Scheduler), pictured(k), l.Mean, low, high)
 			differ = differ || l.Mean != 1 || low < 1
 		}
 	}

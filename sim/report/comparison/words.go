@@ -42,6 +42,28 @@ func settingsOf(label string) string {
 	return cmp.Or(strings.ReplaceAll(settings, "/", ", "), experiment)
 }
 
+// settingWords are the words of settings in pictures, %s for the value.
+var settingWords = map[string]string{"work": "%s s of CPU", "law": "%s sizes", "mix": "%s", "load": "load %s"}
+
+// pictured is a case's settings beside its fleet, for the legend of a picture: 10 s of CPU, equal sizes.
+func pictured(k experiment.Case) string {
+	settings := strings.Split(settingsOf(strings.Replace(k.Label, "/fleet="+k.Params.Fleet, "", 1)), ", ")
+	for i, s := range settings {
+		name, value, _ := strings.Cut(s, "=")
+		if words := settingWords[name]; words != "" {
+			settings[i] = strings.Replace(words, "%s", value, 1)
+		}
+	}
+	return strings.Join(settings, ", ")
+}
+
+// schedulers are the words of the most compared schedulers in pictures.
+var schedulers = map[string]string{
+	"spazio": "Spazio, defaults", "spazio-units": "Spazio, as installed", "spazio-pooled": "Spazio, all pods typical",
+	"spazio-shortest-first": "Spazio, shortest first", "requests-right": "correct requests",
+	"requests-p98": "98th percentile requested", "limit-range": "one LimitRange",
+}
+
 // number keeps three digits.
 func number(v float64) string {
 	switch a := math.Abs(v); {
