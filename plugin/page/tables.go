@@ -122,7 +122,7 @@ func EnergyTable(nodes []plugin.NodeState) Table {
 		})
 	}
 	if t.Rows == nil {
-		t.Title = "no node tells its power"
+		t.Title = "no node reports its power"
 	}
 	return t
 }

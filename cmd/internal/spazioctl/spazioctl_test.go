@@ -234,7 +234,7 @@ func TestTopShowsEnergy(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if code, out, _ := run(t.Context(), "top", "--energy", "--url", answering(t, status())); code != command.ExitOK || !strings.HasPrefix(out, "no node tells its power\n") {
+	if code, out, _ := run(t.Context(), "top", "--energy", "--url", answering(t, status())); code != command.ExitOK || !strings.HasPrefix(out, "no node reports its power\n") {
 		t.Errorf("exit code %d without energy:\n%s", code, out)
 	}
 }
