@@ -55,7 +55,7 @@ func Losses(cases []Case, rows []Row, scheduler string) []loss {
 		if l.Scheduler == scheduler || !other(l.Scheduler) || l.Bound != "" && !isBound[k] {
 			continue
 		}
-		if b, ok := best[k]; !ok || better(l.Metric, l.Mean, b.Mean) {
+		if b, ok := best[k]; !ok || Better(l.Metric, l.Mean, b.Mean) {
 			best[k] = l
 		}
 	}
@@ -85,7 +85,8 @@ func other(scheduler string) bool {
 	return scheduler != Spazio && scheduler != units && scheduler != unrelieved && scheduler != reserving && scheduler != centralQueue && scheduler != lowerBound && scheduler != Idle && !ofEnergy(scheduler)
 }
 
-func better(metric string, a, b float64) bool {
+// Better reports whether a is a better value of a metric than b.
+func Better(metric string, a, b float64) bool {
 	for _, j := range judged {
 		if j.metric == metric && j.more {
 			return a > b

@@ -30,7 +30,7 @@ func (c Comparison) pictures(p *report.Page, name, base string, lines []experime
 // picture draws the ratios of a metric, a panel a fleet, all to one scale.
 func (c Comparison) picture(lines []experiment.Line, name string, fleets []experiment.Params, metric string) (drawn report.Chart) {
 	axis := report.Axis{Label: "ratio to the default, ← better", Log: true, Min: .5, Max: 1.2}
-	if metric == "useful_share" {
+	if experiment.Better(metric, 1, 0) {
 		axis.Label = "ratio to the default, better →"
 	}
 	var titles []string
