@@ -99,12 +99,9 @@ func NewUsages(c UsagesConfig) (*Usages, error) {
 		if err != nil {
 			return nil, err
 		}
-		log, err := agent.NewUsageLog(agent.UsageLogConfig{Node: c.Node, Incarnation: c.Incarnation})
-		if err != nil {
-			return nil, err
-		}
 		u.streams = append(u.streams, &usageStream{
-			target: target, options: options, backoff: c.backoff(), linger: cmp.Or(c.Linger, defaultLinger), log: log, wake: make(chan struct{}, 1), lost: dropped,
+			target: target, options: options, backoff: c.backoff(), linger: cmp.Or(c.Linger, defaultLinger), wake: make(chan struct{}, 1), lost: dropped,
+			log:    agent.NewUsageLog(c.Node, c.Incarnation),
 			logger: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)).With("profiler", target),
 		})
 	}
