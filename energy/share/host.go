@@ -218,7 +218,7 @@ func (h *Host) add(found *Division) {
 	}
 	h.totals.Rest.Idle += found.Rest.Idle
 	h.totals.Rest.System += found.Rest.System
-	for _, z := range found.Zones {
+	for _, z := range found.zones {
 		h.totals.Zones[hostZone{h.source, z.Zone, z.Part}] += z.Joules
 	}
 }

@@ -43,10 +43,10 @@ func (c ModelsConfig) Validate() error {
 	if c.Target == "" {
 		return refuse("Target", `""`, "missing")
 	}
-	if err := c.Staleness.Validate(); err != nil {
+	if err := c.Staleness.validate(); err != nil {
 		return err
 	}
-	if err := c.Backoff.Validate(); err != nil {
+	if err := c.Backoff.validate(); err != nil {
 		return err
 	}
 	if c.TokenFile != "" && !c.Transport.Encrypted() {
@@ -232,8 +232,8 @@ const (
 // time.
 const faint = .02
 
-// Validate returns a *field.Error.
-func (s Staleness) Validate() error {
+// validate returns a *field.Error.
+func (s Staleness) validate() error {
 	d := s.withDefaults()
 	switch {
 	case s.MinInterval < 0:
