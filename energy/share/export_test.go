@@ -53,6 +53,9 @@ func NewTree(dir string, memory bool) (*Tree, error) {
 	return t, err
 }
 
+// SetKeep sets how long a tree outlives its guest.
+func (h *Host) SetKeep(d time.Duration) { h.keep = d }
+
 // Published returns the names of the guests that have a tree, sorted.
 func (h *Host) Published() []string { return slices.Sorted(maps.Keys(h.seen)) }
 
