@@ -245,14 +245,6 @@ func (r *Recorder) Dropped(at time.Time, err error) {
 	}
 }
 
-// Mark records a remark, of which the first 256 bytes are kept.
-func (r *Recorder) Mark(at time.Time, text string) {
-	if r.ready(at) {
-		r.payload = appendText(r.payload[:0], KindMark, at, text)
-		r.add()
-	}
-}
-
 // ready makes sure that the next record has a file to go to and a state to
 // start from. It reports false, and counts the record as lost, if there is no
 // room for that.
