@@ -10,3 +10,9 @@ func (r *Recorder) Mark(at time.Time, text string) {
 		r.add()
 	}
 }
+
+// WithFlush returns o with another time between two writes than the default.
+func (o Options) WithFlush(d time.Duration) Options {
+	o.flush = d
+	return o
+}
