@@ -18,7 +18,7 @@ const stateVersion = 3
 // State is all that a Pipeline has learnt, as plain data for storage. A pipeline
 // of the same Config that goes on from it makes the same reports, bit for bit.
 type State struct {
-	// Version is 3, and changes with the meaning of a field.
+	// Version is that of the states of this package; it changes with the meaning of a field.
 	Version int
 	// At is the time of the newest sample, zero before the first, and Raw that
 	// sample, one value a channel.
