@@ -12,13 +12,13 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// StateVersion is the version of State. It changes with the meaning of a field.
-const StateVersion = 3
+// stateVersion is the version of State. It changes with the meaning of a field.
+const stateVersion = 3
 
 // State is all that a Pipeline has learnt, as plain data for storage. A pipeline
 // of the same Config that goes on from it makes the same reports, bit for bit.
 type State struct {
-	// Version is StateVersion.
+	// Version is that of the states of this package; it changes with the meaning of a field.
 	Version int
 	// At is the time of the newest sample, zero before the first, and Raw that
 	// sample, one value a channel.
@@ -121,7 +121,7 @@ func (p *Pipeline) Config() Config {
 func (p *Pipeline) State() State {
 	d := len(p.usage)
 	s := State{
-		Version: StateVersion,
+		Version: stateVersion,
 		At:      p.at, Raw: slices.Clone(p.raw), Sizes: p.sizes(),
 		Filter: p.bank.StatesTo(nil),
 		Block:  make([]float64, 0, p.filled*d), Blocks: p.blocks,
@@ -233,8 +233,8 @@ func (p *Pipeline) restoreParts(s State) error {
 // validate checks what restoreParts does not: shapes for d channels and blocks
 // of b samples, and values that no pipeline takes.
 func (s State) validate(d, b int) error {
-	if s.Version != StateVersion {
-		return refuse("State.Version", s.Version, "want %d", StateVersion)
+	if s.Version != stateVersion {
+		return refuse("State.Version", s.Version, "want %d", stateVersion)
 	}
 	for _, f := range []struct {
 		name   string

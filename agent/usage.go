@@ -71,46 +71,19 @@ const (
 	DemandBuckets = 176
 )
 
-// UsageLogConfig describes a UsageLog. The zero value of a field is its default.
-type UsageLogConfig struct {
-	Node        string
-	Incarnation uint64
-	// Every is the length of a window, except for a pod's first four and the one that
-	// follows these, which lasts from half to one and a half of it; default one minute.
-	Every time.Duration
-	// Gap is the least time from one batch to the next; default 1 s. A pod's first window
-	// waits for as long at most, and what it shows is to be used within 2 s.
-	Gap time.Duration
-	// Longest is how long a window grows while the profiler is away; default 10 min.
-	// Then it begins anew.
-	Longest time.Duration
-	// Most bounds the pods and containers with a window; default 4,096. The one that
-	// was read least lately goes.
-	Most int
-}
-
-// Validate returns a *field.Error for the first field out of range.
-func (c UsageLogConfig) Validate() error {
-	switch {
-	case c.Every < 0:
-		return refuse("Every", c.Every, "negative")
-	case c.Gap < 0:
-		return refuse("Gap", c.Gap, "negative")
-	case c.Longest < 0 || c.Longest > time.Hour:
-		return refuse("Longest", c.Longest, "not in 0 to 1h")
-	case c.Most < 0:
-		return refuse("Most", c.Most, "negative")
-	}
-	return nil
-}
-
-func (c UsageLogConfig) withDefaults() UsageLogConfig {
-	c.Every = cmp.Or(c.Every, time.Minute)
-	c.Gap = cmp.Or(c.Gap, time.Second)
-	c.Longest = cmp.Or(c.Longest, 10*time.Minute)
-	c.Most = cmp.Or(c.Most, 4096)
-	return c
-}
+const (
+	// windowEvery is the length of a window, except for a pod's first four and the one that
+	// follows these, which lasts from half to one and a half of it.
+	windowEvery = time.Minute
+	// batchGap is the least time from one batch to the next. A pod's first window waits for as
+	// long at most, and what it shows is to be used within 2 s.
+	batchGap = time.Second
+	// longestWindow is how long a window grows while the profiler is away. Then it begins anew.
+	longestWindow = 10 * time.Minute
+	// mostWindows bounds the pods and containers with a window. The one that was read least
+	// lately goes.
+	mostWindows = 4096
+)
 
 // UsageLog turns readings of pods into windows for one profiler. A window is a minute
 // long, but a pod's first four are as long as it takes to the first four readings, by
@@ -122,15 +95,17 @@ func (c UsageLogConfig) withDefaults() UsageLogConfig {
 //
 // It reads no clock. It is for one goroutine.
 type UsageLog struct {
-	config   UsageLogConfig
-	entries  map[windowKey]*usageEntry
-	sequence uint64
-	sent     *UsageBatch   // until it is acknowledged
-	next     time.Time     // no batch before
-	turn     time.Time     // when the windows of all pods are due; zero before the first Take
-	some     bool          // windows may be due
-	due      []*usageEntry // those that are listed
-	dropped  UsageDropped
+	node        string
+	incarnation uint64
+	most        int // of entries
+	entries     map[windowKey]*usageEntry
+	sequence    uint64
+	sent        *UsageBatch   // until it is acknowledged
+	next        time.Time     // no batch before
+	turn        time.Time     // when the windows of all pods are due; zero before the first Take
+	some        bool          // windows may be due
+	due         []*usageEntry // those that are listed
+	dropped     UsageDropped
 }
 
 // earlyReadings is how many of a pod go at once: at 1, 2, 5 and 10 s, as it is read.
@@ -162,12 +137,10 @@ type usageEntry struct {
 	due, listed bool
 }
 
-// NewUsageLog returns an empty log, or the *field.Error of c.Validate.
-func NewUsageLog(c UsageLogConfig) (*UsageLog, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	return &UsageLog{config: c.withDefaults(), entries: map[windowKey]*usageEntry{}}, nil
+// NewUsageLog returns an empty log of a node's pods, whose batches have its name and the
+// incarnation.
+func NewUsageLog(node string, incarnation uint64) *UsageLog {
+	return &UsageLog{node: node, incarnation: incarnation, most: mostWindows, entries: map[windowKey]*usageEntry{}}
 }
 
 // Dropped counts what was lost so far.
@@ -185,9 +158,9 @@ func (l *UsageLog) Take(at time.Time, readings []PodReading) {
 	if at.Before(l.turn) {
 		return
 	}
-	l.turn = l.turn.Add((at.Sub(l.turn)/l.config.Every + 1) * l.config.Every)
+	l.turn = l.turn.Add((at.Sub(l.turn)/windowEvery + 1) * windowEvery)
 	for _, p := range l.entries {
-		if p.window.Span >= l.config.Every/2 {
+		if p.window.Span >= windowEvery/2 {
 			l.setDue(p)
 		}
 	}
@@ -198,8 +171,8 @@ func (l *UsageLog) Take(at time.Time, readings []PodReading) {
 // together.
 func (l *UsageLog) phase() time.Duration {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(l.config.Node))
-	return time.Duration(h.Sum64() % uint64(l.config.Every))
+	_, _ = h.Write([]byte(l.node))
+	return time.Duration(h.Sum64() % uint64(windowEvery))
 }
 
 func (l *UsageLog) take(at time.Time, reading PodReading) {
@@ -214,7 +187,7 @@ func (l *UsageLog) take(at time.Time, reading PodReading) {
 	}
 	span := at.Sub(p.at)
 	p.readings++
-	if p.readings == 1 && (r.AgeUnknown || span > l.config.Longest) {
+	if p.readings == 1 && (r.AgeUnknown || span > longestWindow) {
 		// Since when it took that is not known.
 		span, p.last = 0, *r
 		p.restart(at)
@@ -234,11 +207,11 @@ func (l *UsageLog) take(at time.Time, reading PodReading) {
 		span, p.last = 0, *r
 		p.last.OOMKills = kills
 	}
-	if p.window.Span+span > l.config.Longest {
+	if p.window.Span+span > longestWindow {
 		l.dropped.Windows++
 		p.restart(p.at)
 	}
-	if span > l.config.Longest { // it was not read for that long
+	if span > longestWindow { // it was not read for that long
 		span, p.last = 0, *r
 	}
 	p.boundMemoryStall(at, r)
@@ -277,7 +250,7 @@ func (l *UsageLog) setDue(p *usageEntry) {
 
 // add begins the log of a pod: with nothing taken, at its beginning.
 func (l *UsageLog) add(key windowKey, at time.Time, r *PodReading) *usageEntry {
-	if len(l.entries) >= l.config.Most {
+	if len(l.entries) >= l.most {
 		l.forget()
 	}
 	born := at.Add(-max(0, r.Age))
@@ -423,7 +396,7 @@ func (l *UsageLog) Batch(at time.Time) (b UsageBatch, ok bool) {
 	}
 	due = due[:fit]
 	l.sequence++
-	b = UsageBatch{Node: l.config.Node, Incarnation: l.config.Incarnation, Sequence: l.sequence, Windows: windowsOf(due)}
+	b = UsageBatch{Node: l.node, Incarnation: l.incarnation, Sequence: l.sequence, Windows: windowsOf(due)}
 	for _, p := range due {
 		p.listed = false
 		if p.window.Ended {
@@ -432,7 +405,7 @@ func (l *UsageLog) Batch(at time.Time) (b UsageBatch, ok bool) {
 		}
 		p.restart(p.at)
 	}
-	l.sent, l.next = &b, at.Add(l.config.Gap)
+	l.sent, l.next = &b, at.Add(batchGap)
 	return b, true
 }
 

@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,19 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
-
-func usageLog(t *testing.T, c agent.UsageLogConfig) *agent.UsageLog {
-	t.Helper()
-	l, err := agent.NewUsageLog(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
 
 func batch(t *testing.T, l *agent.UsageLog, at time.Time) agent.UsageBatch {
 	t.Helper()
@@ -38,7 +27,7 @@ const second = time.Second
 
 // TestMemoryStalls: a pod's wait for memory is known between two readings that both have it.
 func TestMemoryStalls(t *testing.T) {
-	l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 5})
+	l := agent.NewUsageLog("n", 5)
 	take := func(age time.Duration, known bool, stalled time.Duration) {
 		l.Take(start.Add(age), []agent.PodReading{{Pod: 7, Age: age, CPU: age / 2, MemoryPressure: known, MemoryStalled: stalled}})
 	}
@@ -78,7 +67,7 @@ func TestMemoryStalls(t *testing.T) {
 // TestUsageWindows: a pod's first four readings and its last are sent at once, those between once a
 // minute.
 func TestUsageWindows(t *testing.T) {
-	l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 5})
+	l := agent.NewUsageLog("n", 5)
 	at := func(s float64) time.Time { return start.Add(time.Duration(s * 1e9)) }
 	take := func(s float64, r agent.PodReading) {
 		r.Pod, r.Age = 7, time.Duration(s*1e9)
@@ -142,7 +131,7 @@ func TestUsageMinutes(t *testing.T) {
 	const pods, minutes = 7, 10
 	seconds := map[int]bool{}
 	for node := range 60 {
-		l := usageLog(t, agent.UsageLogConfig{Node: fmt.Sprintf("node-%d", node)})
+		l := agent.NewUsageLog(fmt.Sprintf("node-%d", node), 0)
 		var sent []int // seconds
 		spans := map[reserve.PodKey][]time.Duration{}
 		for s := range minutes * 60 {
@@ -195,7 +184,7 @@ func TestUsageMinutes(t *testing.T) {
 // The reference keeps all readings.
 func TestUsageSums(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 2))
-	l := usageLog(t, agent.UsageLogConfig{})
+	l := agent.NewUsageLog("", 0)
 	type reference struct {
 		first, last agent.PodReading
 		firstAt     time.Time
@@ -279,7 +268,8 @@ func TestUsageSums(t *testing.T) {
 // TestUsageDrops counts the losses: counters that run backwards or faster than any machine, pods over
 // the limit, windows during a long outage of the profiler.
 func TestUsageDrops(t *testing.T) {
-	l := usageLog(t, agent.UsageLogConfig{Most: 3})
+	l := agent.NewUsageLog("", 0)
+	l.SetMost(3)
 	take := func(s int, r agent.PodReading) {
 		r.Age = time.Duration(s) * second
 		l.Take(start.Add(r.Age), []agent.PodReading{r})
@@ -326,7 +316,7 @@ func TestUsageQuiet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 3))
 	quiet := 0
 	for node := range 20 {
-		l := usageLog(t, agent.UsageLogConfig{Node: fmt.Sprintf("node-%d", node)})
+		l := agent.NewUsageLog(fmt.Sprintf("node-%d", node), 0)
 		reads := map[reserve.PodKey]int{} // of running pods
 		for s := range 600 {
 			at := start.Add(time.Duration(s) * second)
@@ -370,7 +360,7 @@ func TestUsageQuiet(t *testing.T) {
 }
 
 func TestUsageBatchIsBounded(t *testing.T) {
-	l := usageLog(t, agent.UsageLogConfig{})
+	l := agent.NewUsageLog("", 0)
 	var readings []agent.PodReading
 	for pod := range 600 {
 		readings = append(readings, agent.PodReading{Pod: reserve.PodKey(pod), Age: second})
@@ -392,17 +382,6 @@ func TestUsageBatchIsBounded(t *testing.T) {
 	}
 }
 
-func TestUsageLogRefuses(t *testing.T) {
-	for name, c := range map[string]agent.UsageLogConfig{
-		"Every": {Every: -1}, "Gap": {Gap: -1}, "Longest": {Longest: 2 * time.Hour}, "Most": {Most: -1},
-	} {
-		var bad *field.Error
-		if _, err := agent.NewUsageLog(c); !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, agent.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestDemandBuckets(t *testing.T) {
 	end := func(i uint32) float64 { return .01 * (math.Pow(1.05, float64(i+1)) - 1) / .05 }
 	for i := range uint32(agent.DemandBuckets - 1) {
@@ -421,7 +400,7 @@ func TestDemandBuckets(t *testing.T) {
 }
 
 func TestSteadyUsageLog(t *testing.T) {
-	l := usageLog(t, agent.UsageLogConfig{})
+	l := agent.NewUsageLog("", 0)
 	readings := []agent.PodReading{{Pod: 1}, {Pod: 2}}
 	at := start
 	if n := testing.AllocsPerRun(100, func() {
@@ -445,7 +424,7 @@ func TestThrottlingIsNoDemand(t *testing.T) {
 		periods            uint64 // periods of a tenth of a second in which the limit was reached
 		cores              float64
 	}{{.5, 0, 0, .7}, {.5, .3, 4, .4}, {.5, .5, 9, .2}, {.5, .45, 9, .25}, {.5, .8, 2, .5}, {.5, 4, 10, .2}} {
-		l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 1})
+		l := agent.NewUsageLog("n", 1)
 		seconds := func(s float64) time.Duration { return time.Duration(s * 1e9) }
 		l.Take(start, []agent.PodReading{{
 			Pod: 7, Age: second, CPU: second / 5, Stalled: seconds(test.stalled), Throttled: seconds(test.throttled), Periods: 10, ThrottledPeriods: test.periods, Pressure: true,

@@ -17,7 +17,7 @@ const leap = 1 << 32
 // windowOf passes readings, each at its age, and returns the window of them all.
 func windowOf(t *testing.T, readings ...agent.PodReading) (agent.Window, agent.UsageDropped) {
 	t.Helper()
-	l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 1})
+	l := agent.NewUsageLog("n", 1)
 	at := start
 	for _, r := range readings {
 		r.Pod = 7

@@ -166,10 +166,7 @@ func TestBadWindowIsRefusedAlone(t *testing.T) {
 // The batches of a log of a full node that had no profiler for ten minutes, with continuously changing
 // usage, are accepted completely.
 func TestBatchesOfALogAreAccepted(t *testing.T) {
-	log, err := agent.NewUsageLog(agent.UsageLogConfig{Node: strings.Repeat("n", 253), Incarnation: math.MaxUint64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := agent.NewUsageLog(strings.Repeat("n", 253), math.MaxUint64)
 	const pods, readings = 400, 60
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	var all [pods]agent.PodReading

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/node/publish"
-	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -146,28 +144,16 @@ func (a *Agent) notice(_ string, n *spaziov1.Notice) {
 		if err != nil {
 			a.config.Logger.Warn("part of a scheduler's notice of a bound pod is ignored", "error", err) // the bind itself stands
 		}
-		a.Bound(b)
+		a.loop.input.bound(b)
 	case *spaziov1.Notice_GhostPods:
 		pods, err := api.ToPlaceholders(e.GhostPods)
 		if err != nil {
 			a.config.Logger.Warn("a scheduler's list of placeholder pods is ignored", "error", err)
 			return
 		}
-		a.SetPlaceholders(pods)
+		a.loop.input.setPlaceholders(pods)
 	}
 }
-
-// SetPlaceholders sets which pods on this node hold room for others and run nothing, all
-// there are: they are not counted. What schedulers say over their streams need not be
-// said again.
-func (a *Agent) SetPlaceholders(pods []reserve.PodKey) {
-	a.loop.input.setPlaceholders(slices.Clone(pods))
-}
-
-// Bound takes the notice that a pod has been bound to this node: its containers are about to
-// start, and the time they take is measured. A pod that runs already is no news.
-// What schedulers say over their streams need not be said again.
-func (a *Agent) Bound(b agent.Bind) { a.loop.input.bound(b) }
 
 // Report returns the newest report, which must not be modified; ok is false
 // before the first.

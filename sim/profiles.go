@@ -164,11 +164,7 @@ func newProfiler(c *cluster, options Profiles) (*profiler, error) {
 		p.workloads = append(p.workloads, learnt{profile: learns, pods: pods})
 	}
 	for i := range c.nodes {
-		log, err := agent.NewUsageLog(agent.UsageLogConfig{Node: nodeName(i)})
-		if err != nil {
-			return nil, err
-		}
-		p.logs = append(p.logs, usageLog{UsageLog: log, name: nodeName(i)})
+		p.logs = append(p.logs, usageLog{UsageLog: agent.NewUsageLog(nodeName(i), 0), name: nodeName(i)})
 	}
 	return p, nil
 }

@@ -45,7 +45,9 @@ func steady(s web.State) source {
 
 // quiet has settings for tests: frames as fast as they come.
 func quiet(s web.Source) web.Config {
-	return web.Config{Source: s, Interval: time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+	c := web.Config{Source: s, Logger: slog.New(slog.DiscardHandler)}
+	web.SetInterval(&c, time.Millisecond)
+	return c
 }
 
 // start runs a server behind a listener of its own until the test ends.
@@ -312,7 +314,7 @@ func names(nodes []shown) string {
 // A reader beyond the limit gets a time to retry, and a place once another has left.
 func TestPlaces(t *testing.T) {
 	c := quiet(steady(web.State{}))
-	c.Interval = 3 * time.Millisecond
+	web.SetInterval(&c, 3*time.Millisecond)
 	address := start(t, c)
 	var readers []*reader
 	for range 32 {
@@ -401,7 +403,7 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 		return web.State{Nodes: all}, nil
 	}})
 	web.SetReaders(&c, 1)
-	c.WriteTimeout = 50 * time.Millisecond
+	web.SetWriteTimeout(&c, 50*time.Millisecond)
 	address := start(t, c)
 	for begun := false; !begun; { // on a busy machine even the first write may be too late
 		lazy, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))

@@ -35,8 +35,9 @@ type Options struct {
 	// Buffer is the memory, in bytes, that records wait in; there are two such.
 	// At least 4 KiB.
 	Buffer int
-	// Flush is the time between two writes.
-	Flush time.Duration
+
+	// flush is the time between two writes.
+	flush time.Duration
 }
 
 // Validate returns a *field.Error for the first field that is missing or out of
@@ -52,8 +53,6 @@ func (o Options) Validate() error {
 		return refuse("TotalSize", o.TotalSize, "must be at least twice FileSize")
 	case d.Buffer < minSize:
 		return refuse("Buffer", o.Buffer, "must be at least %d", minSize)
-	case d.Flush < 0:
-		return refuse("Flush", o.Flush, "must not be negative")
 	}
 	return nil
 }
@@ -64,7 +63,7 @@ func (o Options) withDefaults() Options {
 	o.FileSize = cmp.Or(o.FileSize, DefaultFileSize)
 	o.TotalSize = cmp.Or(o.TotalSize, max(DefaultTotalSize, 2*o.FileSize))
 	o.Buffer = cmp.Or(o.Buffer, defaultBuffer)
-	o.Flush = cmp.Or(o.Flush, defaultFlush)
+	o.flush = cmp.Or(o.flush, defaultFlush)
 	return o
 }
 
@@ -245,14 +244,6 @@ func (r *Recorder) Dropped(at time.Time, err error) {
 	}
 }
 
-// Mark records a remark, of which the first 256 bytes are kept.
-func (r *Recorder) Mark(at time.Time, text string) {
-	if r.ready(at) {
-		r.payload = appendText(r.payload[:0], KindMark, at, text)
-		r.add()
-	}
-}
-
 // ready makes sure that the next record has a file to go to and a state to
 // start from. It reports false, and counts the record as lost, if there is no
 // room for that.
@@ -361,10 +352,10 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// run writes once per Flush, and earlier if the buffer fills.
+// run writes once per Options.flush, and earlier if the buffer fills.
 func (r *Recorder) run() {
 	defer close(r.ended)
-	ticker := time.NewTicker(r.options.Flush)
+	ticker := time.NewTicker(r.options.flush)
 	defer ticker.Stop()
 	for {
 		select {

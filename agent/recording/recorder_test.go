@@ -114,7 +114,7 @@ func TestHugeStateIsNotEncoded(t *testing.T) {
 // TestFlood fills a small buffer as fast as it can: records without room are counted as lost.
 func TestFlood(t *testing.T) {
 	dir := t.TempDir()
-	n := newNode(t, 8, config(), dir, recording.Options{Buffer: 4 << 10, FileSize: 50_000, Flush: time.Hour})
+	n := newNode(t, 8, config(), dir, recording.Options{Buffer: 4 << 10, FileSize: 50_000}.WithFlush(time.Hour))
 	floods := 20
 	if testing.Short() {
 		floods = 4
@@ -144,7 +144,7 @@ func TestFlood(t *testing.T) {
 func TestDiskFails(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "recording")
-	n := newNode(t, 9, config(), dir, recording.Options{FileSize: 10_000, Flush: time.Millisecond})
+	n := newNode(t, 9, config(), dir, recording.Options{FileSize: 10_000}.WithFlush(time.Millisecond))
 	until := func(what string, reached func(recording.Stats) bool) {
 		t.Helper()
 		deadline := time.Now().Add(time.Minute)
@@ -222,7 +222,7 @@ func TestRestart(t *testing.T) {
 }
 
 func TestRecordingDoesNotAllocate(t *testing.T) {
-	n := newNode(t, 10, config(), t.TempDir(), recording.Options{Flush: time.Hour, Buffer: roomy, FileSize: roomy})
+	n := newNode(t, 10, config(), t.TempDir(), recording.Options{Buffer: roomy, FileSize: roomy}.WithFlush(time.Hour))
 	var last agent.Report
 	n.visit = func(r agent.Report) { last = r }
 	n.ticks(200, .2)
@@ -248,7 +248,6 @@ func TestCreateRejects(t *testing.T) {
 		"FileSize":  {State: p.State, FileSize: 1},
 		"TotalSize": {State: p.State, FileSize: 1 << 20, TotalSize: 1 << 20},
 		"Buffer":    {State: p.State, Buffer: 1},
-		"Flush":     {State: p.State, Flush: -1},
 	} {
 		var fe *field.Error
 		if _, err := recording.Create(t.TempDir(), config(), o); !errors.As(err, &fe) || fe.Field != name {

@@ -44,10 +44,6 @@ func NewReplayer(override func(*agent.Config)) *Replayer {
 // file: the next snapshot counts as one after a gap.
 func (r *Replayer) Cut() { r.gap = true }
 
-// Pipeline is the pipeline as it is after the last record; nil before the first
-// snapshot.
-func (r *Replayer) Pipeline() *agent.Pipeline { return r.pipeline }
-
 // Feed takes the next record of one recording. ok reports that the pipeline made a
 // report of it. What the pipeline refuses it refused when it was recorded, so
 // that is no error; only a fleet of the other kind is refused, too, where an override sets

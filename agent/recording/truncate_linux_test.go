@@ -27,7 +27,7 @@ func TestFullDiskLeavesWholeRecords(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	n := newNode(t, 11, config(), dir, recording.Options{FileSize: 1 << 20, Flush: time.Millisecond})
+	n := newNode(t, 11, config(), dir, recording.Options{FileSize: 1 << 20}.WithFlush(time.Millisecond))
 	defer limitFiles(t, 12_345)()
 	until := func(what string, reached func(recording.Stats) bool) {
 		t.Helper()

@@ -68,12 +68,13 @@ type Division struct {
 	Memory float64
 	// Partial reports that some of the machine's zones are not in it.
 	Partial bool
-	// Zones is what each of the machine's zones took, in which what another contains is a
-	// Part. They and Parts, which are of the guests that were in the look before, too, in
-	// their order, belong to the Host until its next look.
-	Zones []energy.ZoneJoules
+	// Parts are of the guests that were in the look before, too, in their order. They belong
+	// to the Host until its next look.
 	Parts []part
 	Rest  energy.Rest
+	// zones is what each of the machine's zones took, in which what another contains is a
+	// Part.
+	zones []energy.ZoneJoules
 }
 
 // divider divides a machine's energy among its guests, by what it sees of it in one look
@@ -267,7 +268,7 @@ func (d *divider) divide(l *look, in energy.Interval, busy float64) (Division, e
 // undivided is an interval of which no guest is charged anything.
 func undivided(in energy.Interval) Division {
 	return Division{
-		From: in.From, To: in.To, Joules: in.Joules, Memory: memory(in), Partial: in.Partial, Zones: in.Zones,
+		From: in.From, To: in.To, Joules: in.Joules, Memory: memory(in), Partial: in.Partial, zones: in.Zones,
 		Rest: energy.Rest{System: in.Joules},
 	}
 }

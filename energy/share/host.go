@@ -15,8 +15,8 @@ import (
 // and a guest takes what is much older for stale.
 const Period = source.SharedPeriod
 
-// defaultKeep is that of HostConfig.Keep.
-const defaultKeep = 10 * time.Minute
+// keep is how long a tree outlives its guest, which goes on with it if it is back before.
+const keep = 10 * time.Minute
 
 // HostConfig describes what is divided among whom. Dir, Source, CPU and Guests are required.
 type HostConfig struct {
@@ -34,15 +34,13 @@ type HostConfig struct {
 	}
 	// Divider describes how. Its Curve is that of a modelled power alone: others are learnt.
 	Divider DividerConfig
-	// Keep is how long a tree outlives its guest, which goes on with it if it is back
-	// before; 0 means ten minutes.
-	Keep time.Duration
 }
 
 // Host divides a machine's energy among its guests and publishes their parts, each time
 // that Share is called. It is for one goroutine.
 type Host struct {
 	config  HostConfig
+	keep    time.Duration // other than keep in tests
 	tree    *tree
 	memory  bool   // the trees show memory apart
 	source  string // whose energy the divider has seen
@@ -99,15 +97,12 @@ func NewHost(c HostConfig) (*Host, error) {
 		return nil, refuse("CPU", nil, "given")
 	case c.Guests == nil:
 		return nil, refuse("Guests", nil, "given")
-	case c.Keep < 0:
-		return nil, refuse("Keep", c.Keep, "at least 0")
 	}
-	c.Keep = cmp.Or(c.Keep, defaultKeep)
 	if err := c.Divider.Validate(); err != nil {
 		return nil, err
 	}
 	h := &Host{
-		config: c, seen: map[string]time.Time{},
+		config: c, keep: keep, seen: map[string]time.Time{},
 		totals: totals{Guests: map[string]float64{}, Zones: map[hostZone]float64{}, Refused: map[string]uint64{}},
 	}
 	var err error
@@ -218,7 +213,7 @@ func (h *Host) add(found *Division) {
 	}
 	h.totals.Rest.Idle += found.Rest.Idle
 	h.totals.Rest.System += found.Rest.System
-	for _, z := range found.Zones {
+	for _, z := range found.zones {
 		h.totals.Zones[hostZone{h.source, z.Zone, z.Part}] += z.Joules
 	}
 }
@@ -265,7 +260,7 @@ func (h *Host) prune(at time.Time) error {
 	slices.SortFunc(gone, func(a, b string) int { return cmp.Or(h.seen[a].Compare(h.seen[b]), strings.Compare(a, b)) })
 	var failed []error
 	for _, guest := range gone {
-		if at.Sub(h.seen[guest]) < h.config.Keep && len(h.seen) <= maxGuests {
+		if at.Sub(h.seen[guest]) < h.keep && len(h.seen) <= maxGuests {
 			break
 		}
 		failed = append(failed, h.tree.forget(guest))

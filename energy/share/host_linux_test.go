@@ -282,7 +282,8 @@ func TestHostKeeps(t *testing.T) {
 	if err := left.Close(); err != nil {
 		t.Fatal(err)
 	}
-	h := p.host(share.HostConfig{Keep: 5 * time.Second})
+	h := p.host(share.HostConfig{})
+	h.SetKeep(5 * time.Second)
 	both := p.guests
 	seconds := func(n int) {
 		for range n {
@@ -540,7 +541,6 @@ func TestHostRefuses(t *testing.T) {
 		"Source": func(c *share.HostConfig) { c.Source = nil },
 		"CPU":    func(c *share.HostConfig) { c.CPU = nil },
 		"Guests": func(c *share.HostConfig) { c.Guests = nil },
-		"Keep":   func(c *share.HostConfig) { c.Keep = -1 },
 		"Idle":   func(c *share.HostConfig) { c.Divider.Idle = "odd" },
 	} {
 		c := good

@@ -218,7 +218,6 @@ func TestOpen(t *testing.T) {
 		"Redfish":        {Source: source.NameRedfish},
 		"Model":          {Source: source.NameModel},
 		"URL":            {Redfish: &source.RedfishConfig{URL: "http://bmc/redfish/v1/Chassis/1/Power"}},
-		"Period":         {Redfish: &source.RedfishConfig{URL: "https://bmc/", Period: time.Millisecond}},
 		"Max":            {Model: &source.ModelConfig{Idle: 1, Utilisation: usable}},
 		"Idle":           {Model: &source.ModelConfig{Idle: 5, Max: 4, Utilisation: usable}},
 		"Utilisation":    {Model: &source.ModelConfig{Idle: 1, Max: 4}},

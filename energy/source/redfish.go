@@ -29,8 +29,6 @@ type RedfishConfig struct {
 	// TokenFile holds the token of a session; "" asks without. It is read at each
 	// request, so that it can be replaced.
 	TokenFile string
-	// Period is how often it is asked; 0 means 5 s.
-	Period time.Duration
 	// TLS has the authorities to trust; nil means the system's authorities.
 	TLS *tls.Config
 }
@@ -41,14 +39,11 @@ func (c RedfishConfig) validate() error {
 	if err != nil || u.Scheme != "https" || u.Host == "" {
 		return invalid("URL", c.URL, "an https URL")
 	}
-	if c.Period != 0 && c.Period < time.Second {
-		return invalid("Period", c.Period, "at least 1s")
-	}
 	return nil
 }
 
-// defaultRedfishPeriod is how often a controller is asked.
-const defaultRedfishPeriod = 5 * time.Second
+// redfishPeriod is how often a controller is asked.
+const redfishPeriod = 5 * time.Second
 
 // redfishTimeout ends a request.
 const redfishTimeout = 4 * time.Second
@@ -83,10 +78,9 @@ func newRedfish(ctx context.Context, c RedfishConfig) (*redfish, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	c.Period = cmp.Or(c.Period, defaultRedfishPeriod)
 	ctx, end := context.WithCancel(ctx)
 	r := &redfish{
-		about:  about{"redfish", energy.Platform, c.Period},
+		about:  about{"redfish", energy.Platform, redfishPeriod},
 		config: c, end: end, ended: make(chan struct{}),
 		client: &http.Client{
 			Timeout:       redfishTimeout,
@@ -101,7 +95,7 @@ func newRedfish(ctx context.Context, c RedfishConfig) (*redfish, error) {
 
 func (r *redfish) run(ctx context.Context) {
 	defer close(r.ended)
-	tick := time.NewTicker(r.config.Period)
+	tick := time.NewTicker(redfishPeriod)
 	defer tick.Stop()
 	for {
 		watts, err := r.ask(ctx)
@@ -273,7 +267,7 @@ func (r *redfish) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 	switch {
 	case answer.err != nil:
 		return dst, answer.err
-	case answer.at.Equal(r.shownAt) && at.Sub(answer.at) > 3*r.config.Period:
+	case answer.at.Equal(r.shownAt) && at.Sub(answer.at) > 3*redfishPeriod:
 		return dst, errStale
 	case answer.at.Equal(r.shownAt):
 		return dst, ErrUnchanged

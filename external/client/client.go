@@ -35,10 +35,11 @@ type Config struct {
 	// Attempts is how often a request that is safe to repeat is made at most, the first time
 	// included, while it fails for a moment; 0 is 5.
 	Attempts int
-	// Pause is the time before the second attempt, unless the server names another
-	// (Retry-After), and doubles with each further one; 0 is 200 ms. MaxPause bounds it,
+
+	// pause is the time before the second attempt, unless the server names another
+	// (Retry-After), and doubles with each further one; 0 is 200 ms. maxPause bounds it,
 	// the server's too; 0 is 10 s.
-	Pause, MaxPause time.Duration
+	pause, maxPause time.Duration
 }
 
 // Client makes requests. It is safe for concurrent use.
@@ -62,16 +63,11 @@ func New(config Config) (*Client, error) {
 		bases = append(bases, base)
 	}
 	config.HTTP = cmp.Or(config.HTTP, http.DefaultClient)
-	switch {
-	case config.Attempts < 0:
+	if config.Attempts < 0 {
 		return nil, refuse("Attempts", config.Attempts, "positive")
-	case config.Pause < 0:
-		return nil, refuse("Pause", config.Pause, "positive")
-	case config.MaxPause < 0:
-		return nil, refuse("MaxPause", config.MaxPause, "positive")
 	}
 	config.Attempts = cmp.Or(config.Attempts, 5)
-	config.Pause, config.MaxPause = cmp.Or(config.Pause, 200*time.Millisecond), cmp.Or(config.MaxPause, 10*time.Second)
+	config.pause, config.maxPause = cmp.Or(config.pause, 200*time.Millisecond), cmp.Or(config.maxPause, 10*time.Second)
 	return &Client{bases: bases, config: config}, nil
 }
 

@@ -26,7 +26,7 @@ import (
 
 func connect(t testing.TB, url, token string) *client.Client {
 	t.Helper()
-	c, err := client.New(client.Config{URL: url, Token: client.StaticToken(token), Pause: time.Millisecond, MaxPause: 2 * time.Millisecond})
+	c, err := client.New(client.Config{URL: url, Token: client.StaticToken(token)}.WithPauses(time.Millisecond, 2*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,12 +169,8 @@ func TestArgumentsRefused(t *testing.T) {
 		_, err := client.New(client.Config{URL: bad})
 		refused(t, err, "URL")
 	}
-	for field, config := range map[string]client.Config{
-		"Attempts": {URL: "http://host", Attempts: -1}, "Pause": {URL: "http://host", Pause: -1}, "MaxPause": {URL: "http://host", MaxPause: -1},
-	} {
-		_, err := client.New(config)
-		refused(t, err, field)
-	}
+	_, err := client.New(client.Config{URL: "http://host", Attempts: -1})
+	refused(t, err, "Attempts")
 	if _, err := client.New(client.Config{URL: "https://host:9695/"}); err != nil {
 		t.Error(err)
 	}
@@ -290,14 +286,14 @@ func TestRetryAfter(t *testing.T) {
 		_, _ = io.WriteString(w, `{"title": "Too Many Requests", "status": 429, "detail": "wait"}`)
 	}))
 	t.Cleanup(s.Close)
-	_, err := connect(t, s.URL, "").Session(t.Context()) // MaxPause is 2 ms
+	_, err := connect(t, s.URL, "").Session(t.Context()) // the longest pause is 2 ms
 	var p *wire.Problem
 	if !errors.As(err, &p) || p.RetryAfterSeconds != 3600 || p.Detail != "wait" || asked.Load() != 5 {
 		t.Errorf("%v after %d", err, asked.Load())
 	}
 	asked.Store(0)
 	ctx, cancel := context.WithCancel(t.Context())
-	patient := must(client.New(client.Config{URL: s.URL, MaxPause: 2 * time.Hour, HTTP: &http.Client{Transport: closing(cancel)}}))(t)
+	patient := must(client.New(client.Config{URL: s.URL, HTTP: &http.Client{Transport: closing(cancel)}}.WithPauses(0, 2*time.Hour)))(t)
 	if _, err := patient.Session(ctx); !errors.Is(err, context.Canceled) || !errors.As(err, &p) || asked.Load() != 1 {
 		t.Errorf("%v after %d", err, asked.Load())
 	}

@@ -61,7 +61,7 @@ func (c *Client) do(ctx context.Context, r request, v any) (int, error) {
 			return 0, fmt.Errorf("client: %w", err)
 		}
 	}
-	pause := c.config.Pause
+	pause := c.config.pause
 	for attempt := 1; ; attempt++ {
 		status, err := c.once(ctx, &r, body, v)
 		wait, again := c.retry(&r, err, pause)
@@ -71,7 +71,7 @@ func (c *Client) do(ctx context.Context, r request, v any) (int, error) {
 		if sleep(ctx, wait) != nil {
 			return status, fmt.Errorf("client: %w, after %w", ctx.Err(), err)
 		}
-		pause = min(2*pause, c.config.MaxPause)
+		pause = min(2*pause, c.config.maxPause)
 	}
 }
 
@@ -109,7 +109,7 @@ func (c *Client) retry(r *request, err error, pause time.Duration) (time.Duratio
 	switch {
 	case errors.As(err, &p):
 		if p.RetryAfterSeconds > 0 {
-			pause = min(time.Duration(p.RetryAfterSeconds)*time.Second, c.config.MaxPause)
+			pause = min(time.Duration(p.RetryAfterSeconds)*time.Second, c.config.maxPause)
 		}
 		switch p.Status {
 		case http.StatusTooManyRequests:

@@ -89,7 +89,7 @@ func (w *watching) deliver(yield func(*View, error) bool, ended <-chan error) er
 // run keeps a connection until ctx ends or the server refuses; its error is never nil.
 func (w *watching) run(ctx context.Context) error {
 	c := w.client
-	pause := c.config.Pause
+	pause := c.config.pause
 	for i := 0; ; i++ {
 		came, err := w.once(ctx, c.bases[i%len(c.bases)])
 		if ctx.Err() != nil {
@@ -103,7 +103,7 @@ func (w *watching) run(ctx context.Context) error {
 			w.scope.Lost(err)
 		}
 		if came {
-			pause = c.config.Pause
+			pause = c.config.pause
 		}
 		if !came && i%len(c.bases) < len(c.bases)-1 {
 			continue // another may be there
@@ -111,7 +111,7 @@ func (w *watching) run(ctx context.Context) error {
 		if sleep(ctx, pause/2+rand.N(pause)) != nil { // so that not all come back together
 			return context.Cause(ctx)
 		}
-		pause = min(2*pause, c.config.MaxPause)
+		pause = min(2*pause, c.config.maxPause)
 	}
 }
 

@@ -144,7 +144,7 @@ func TestWatchOddServer(t *testing.T) {
 				}
 			}))
 			defer l.Close()
-			c, err := client.New(client.Config{URL: l.URL, Pause: time.Millisecond})
+			c, err := client.New(client.Config{URL: l.URL}.WithPauses(time.Millisecond, 0))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -231,8 +231,7 @@ func TestWatchResumes(t *testing.T) {
 	var lost atomic.Int32
 	c, err := client.New(client.Config{
 		URL: replicas[0].url, Replicas: []string{replicas[1].url}, Token: client.StaticToken(servertest.Team),
-		Pause: time.Millisecond, MaxPause: 20 * time.Millisecond,
-	})
+	}.WithPauses(time.Millisecond, 20*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,3 +7,6 @@ var (
 	Fill       = fill
 	Place      = place
 )
+
+// SetAttempts sets how often a pair may fail before Profile gives up.
+func SetAttempts(c *Config, n int) { c.attempts = n }

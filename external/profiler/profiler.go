@@ -44,13 +44,14 @@ type Config struct {
 	// Greedy plans as the thesis does (colocate.Matrix.Greedy); else, and up to
 	// colocate.MostExact jobs, no pairing is done sooner than the one that is planned.
 	Greedy bool
-	// Attempts is how often a pair may fail before Profile gives up; default 3.
-	Attempts int
 	// OnTrial, if set, is called for each pair that was tried, by the goroutine that called
 	// Profile.
 	OnTrial func(Trial)
 	// Logger gets what is done; nil logs nothing.
 	Logger *slog.Logger
+
+	// attempts is how often a pair may fail before Profile gives up; default 3.
+	attempts int
 }
 
 // validate returns a *field.Error for the first field out of its range.
@@ -60,8 +61,6 @@ func (c Config) validate() error {
 		return refuse("Client", "nil", "set")
 	case c.Profiling == "" && c.Target == "":
 		return refuse("Profiling", c.Profiling, "set, or Target")
-	case c.Attempts < 0:
-		return refuse("Attempts", c.Attempts, "0 (default) or more")
 	}
 	for i, job := range c.Jobs {
 		if job == "" || strings.Contains(job, "/") || slices.Contains(c.Jobs[:i], job) {
@@ -92,7 +91,7 @@ func New(c Config) (*Profiler, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	c.Namespace, c.Attempts = cmp.Or(c.Namespace, "default"), cmp.Or(c.Attempts, 3)
+	c.Namespace, c.attempts = cmp.Or(c.Namespace, "default"), cmp.Or(c.attempts, 3)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return &Profiler{c}, nil
 }
@@ -151,7 +150,7 @@ func (p *Profiler) Profile(ctx context.Context, samples int) error {
 		if errors.As(err, &failed) {
 			failures[pair]++
 			p.c.Logger.Warn("pair failed", "a", pair.A, "b", pair.B, "attempt", failures[pair], "reason", failed)
-			if failures[pair] >= p.c.Attempts {
+			if failures[pair] >= p.c.attempts {
 				return fmt.Errorf("profiler: %s beside %s: %w: %w", pair.A, pair.B, ErrFails, err)
 			}
 			continue

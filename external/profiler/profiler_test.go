@@ -364,7 +364,7 @@ func TestProfilersTogether(t *testing.T) {
 func TestPairThatFails(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.setEnd(func(job string) string { return map[string]string{"a": "Succeeded", "b": "Failed"}[job] })
-	err := w.profiler(func(c *profiler.Config) { c.Attempts = 2 }).Profile(t.Context(), 1)
+	err := w.profiler(func(c *profiler.Config) { profiler.SetAttempts(c, 2) }).Profile(t.Context(), 1)
 	var failed *profiler.FailedError
 	if !errors.Is(err, profiler.ErrFails) || !errors.As(err, &failed) || failed.Job != "b" || !strings.Contains(err.Error(), "because") {
 		t.Errorf("error %v", err)
@@ -385,7 +385,7 @@ func TestRunOfBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.setEnd(func(string) string { return skipped })
-	err := w.profiler(func(c *profiler.Config) { c.Attempts = 1 }).Profile(t.Context(), 2)
+	err := w.profiler(func(c *profiler.Config) { profiler.SetAttempts(c, 1) }).Profile(t.Context(), 2)
 	if !errors.Is(err, profiler.ErrFails) || !strings.Contains(err.Error(), "did not run") {
 		t.Errorf("error %v", err)
 	}
@@ -442,7 +442,6 @@ func TestRefused(t *testing.T) {
 	}{
 		{"Client", profiler.Config{Profiling: "small"}},
 		{"Profiling", profiler.Config{Client: c}},
-		{"Attempts", profiler.Config{Client: c, Profiling: "small", Attempts: -1}},
 		{"Jobs", profiler.Config{Client: c, Profiling: "small", Jobs: []string{"a", "a"}}},
 		{"Jobs", profiler.Config{Client: c, Profiling: "small", Jobs: []string{"x/a"}}},
 	} {

@@ -72,7 +72,7 @@ func (v *builderView) Row(i int, e entry) builderRow {
 // build shows the form, filled in by the query.
 func (s *site) build(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	d := draft{fields: url.Values{"name": {"manual-" + s.config.Now().UTC().Format("20060102-150405")}, "priority": {"0"}}}
+	d := draft{fields: url.Values{"name": {"manual-" + s.config.now().UTC().Format("20060102-150405")}, "priority": {"0"}}}
 	for _, field := range []string{"namespace", "testbed", "form"} {
 		d.fields.Set(field, query.Get(field))
 	}

@@ -17,10 +17,10 @@ const Base = "/ui/"
 type Config struct {
 	// API serves /external/v1 on the same origin; without one every page is a problem.
 	API http.Handler
-	// Now is time.Now if nil.
-	Now func() time.Time
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
+	// now is time.Now if nil.
+	now func() time.Time
 }
 
 // site answers the requests. It is safe for concurrent use.
@@ -32,8 +32,8 @@ func Handler(c Config) http.Handler {
 	if c.API == nil {
 		c.API = http.NotFoundHandler()
 	}
-	if c.Now == nil {
-		c.Now = time.Now
+	if c.now == nil {
+		c.now = time.Now
 	}
 	s := &site{config: c}
 	s.config.Logger = cmp.Or(c.Logger, slog.Default())

@@ -56,7 +56,7 @@ var notices = map[string]string{
 
 // show answers with a page.
 func (s *site) show(w http.ResponseWriter, r *http.Request, status int, p page) {
-	p.Static, p.At = filesPath(), s.config.Now().UTC()
+	p.Static, p.At = filesPath(), s.config.now().UTC()
 	p.Namespace = r.URL.Query().Get("namespace")
 	p.Notice = notices[r.URL.Query().Get("done")]
 	if p.Name != "login" && p.User == "" {

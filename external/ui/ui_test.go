@@ -39,7 +39,7 @@ func site(t *testing.T, edits ...func(*server.Config)) *servertest.Bench {
 	t.Helper()
 	b := servertest.Start(t, func(c *server.Config) {
 		c.UI = func(api http.Handler) http.Handler {
-			return ui.Handler(ui.Config{API: api, Now: func() time.Time { return clock }, Logger: slog.New(slog.DiscardHandler)})
+			return ui.Handler(ui.Config{API: api, Logger: slog.New(slog.DiscardHandler)}.WithClock(func() time.Time { return clock }))
 		}
 		for _, edit := range edits {
 			edit(c)

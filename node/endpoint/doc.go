@@ -14,7 +14,7 @@
 //
 // The rule is: metrics and probes are served to every client that can connect
 // (newMetrics), anything else to loopback alone, where callers are not authenticated
-// ([NewDebug]), unless the handlers ask and TLS is given ([New]).
+// ([NewDebug]).
 //
 // Types that do not speak of concurrent use are plain values.
 package endpoint

@@ -42,7 +42,7 @@ func TestScraper(t *testing.T) {
 	nodes := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "nodes"}, []string{"state"})
 	registry.MustRegister(nodes)
 	nodes.WithLabelValues("fresh").Set(3)
-	shown, err := endpoint.New(t.Context(), endpoint.Config{Addr: "127.0.0.1:0", Gatherer: registry})
+	shown, err := endpoint.NewDebug(t.Context(), endpoint.Config{Addr: "127.0.0.1:0", Gatherer: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

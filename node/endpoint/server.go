@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -19,12 +18,8 @@ import (
 
 // Config describes what an HTTP server shows, and to whom.
 type Config struct {
-	// Addr is host:port, on loopback unless Transport allows more.
+	// Addr is host:port.
 	Addr string
-	// Transport is for what lies beyond loopback, which stays plaintext all the
-	// same. Clients are never asked for a certificate: who offers TLS has the
-	// handlers ask who calls.
-	Transport transport.Config
 	// Gatherer is what /metrics shows; nil means prometheus.DefaultGatherer.
 	Gatherer prometheus.Gatherer
 	// Health is what /healthz asks: nil error is 200, an error 503. It is
@@ -34,8 +29,6 @@ type Config struct {
 	Ready func() error
 	// Handlers are served besides, by the pattern of net/http's ServeMux.
 	Handlers map[string]http.Handler
-	// anyHost takes whatever name is asked for, on loopback, too.
-	anyHost bool
 }
 
 // Server serves GET /metrics, /healthz and /readyz. Its methods are safe for
@@ -48,16 +41,15 @@ type Server struct {
 // shutdownGrace is how long a scrape in progress may delay the end.
 const shutdownGrace = time.Second
 
-// New opens the listener, so that a busy port is known before anything
-// else starts. The caller must Run or Close the server.
-func New(ctx context.Context, c Config) (*Server, error) {
-	listener, err := listen(ctx, c)
+// open opens the listener, so that a busy port is known before anything else starts.
+func open(ctx context.Context, addr string, t transport.Config, handler http.Handler) (*Server, error) {
+	guard, err := transport.NewConnLimiter(limits)
 	if err != nil {
 		return nil, err
 	}
-	handler := Handler(c)
-	if t, ok := listener.Addr().(*net.TCPAddr); ok && t.IP.IsLoopback() && !c.anyHost {
-		handler = onLoopback(handler)
+	listener, err := guard.Listen(ctx, addr, t)
+	if err != nil {
+		return nil, err
 	}
 	return &Server{
 		listener: listener,
@@ -73,11 +65,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 
 // NewDebug opens a server of what is for people who may reach the process's
 // loopback, as by a port-forward: callers are not authenticated there, so that addr must
-// be on it whatever else is allowed. Else the error wraps a
-// *transport.PlaintextError.
+// be on it. Else the error wraps a *transport.PlaintextError. The caller must Run or Close
+// the server.
 func NewDebug(ctx context.Context, c Config) (*Server, error) {
-	c.Transport = transport.Config{}
-	h, err := New(ctx, c)
+	h, err := open(ctx, c.Addr, transport.Config{}, onLoopback(Handler(c)))
 	if plaintext := (*transport.PlaintextError)(nil); errors.As(err, &plaintext) {
 		return nil, fmt.Errorf("debug data is for loopback alone: %w", err)
 	}
@@ -88,35 +79,11 @@ func NewDebug(ctx context.Context, c Config) (*Server, error) {
 // wherever it listens: probes and Prometheus need no key of ours, and a cluster's
 // network policies say who else gets there.
 func newMetrics(ctx context.Context, c Config) (*Server, error) {
-	c.Handlers, c.Transport, c.anyHost = nil, transport.Config{Insecure: true}, true
-	return New(ctx, c)
+	c.Handlers = nil
+	return open(ctx, c.Addr, transport.Config{Insecure: true}, Handler(c))
 }
 
-// listen keeps loopback in plaintext, for curl and probes, whatever TLS files
-// the process has for its peers. Beyond, they are used, except that scrapers
-// and probes need no certificate of their own.
-func listen(ctx context.Context, c Config) (net.Listener, error) {
-	guard, err := transport.NewConnLimiter(limits)
-	if err != nil {
-		return nil, err
-	}
-	listener, err := guard.Listen(ctx, c.Addr, transport.Config{})
-	var plaintext *transport.PlaintextError
-	if !errors.As(err, &plaintext) {
-		return listener, err
-	}
-	c.Transport.ClientCAFile, c.Transport.Tokens = "", true
-	config, err := transport.ServerTLS(c.Transport)
-	if err != nil {
-		return nil, err
-	}
-	if listener, err = guard.Listen(ctx, c.Addr, c.Transport); err != nil || config == nil {
-		return listener, err
-	}
-	return tls.NewListener(listener, config), nil
-}
-
-// Handler is what New serves, for servers of another make.
+// Handler is what NewDebug serves, for servers of another make.
 func Handler(c Config) http.Handler {
 	gatherer := c.Gatherer
 	if gatherer == nil {

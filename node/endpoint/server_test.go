@@ -38,12 +38,7 @@ func TestServer(t *testing.T) {
 	counter.Add(3)
 	ill := make(chan error, 1)
 	ill <- nil
-	h, err := endpoint.New(t.Context(), endpoint.Config{
-		Addr: transporttest.Address(t), Gatherer: registry,
-		// A CA file is for the process's peers; loopback stays plaintext.
-		Transport: transport.Config{CAFile: "/nonexistent"},
-		Health:    func() error { return <-ill },
-	})
+	h, err := endpoint.NewDebug(t.Context(), endpoint.Config{Addr: transporttest.Address(t), Gatherer: registry, Health: func() error { return <-ill }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,14 +75,14 @@ func TestBusyPortAndPlaintext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	if _, err := endpoint.New(t.Context(), endpoint.Config{Addr: busy.Addr().String()}); err == nil || !strings.Contains(err.Error(), "address already in use") {
+	if _, err := endpoint.NewDebug(t.Context(), endpoint.Config{Addr: busy.Addr().String()}); err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("a busy port: %v", err)
 	}
 	var plaintext *transport.PlaintextError
-	if _, err := endpoint.New(t.Context(), endpoint.Config{Addr: ":0"}); !errors.As(err, &plaintext) {
+	if _, err := endpoint.NewDebug(t.Context(), endpoint.Config{Addr: ":0"}); !errors.As(err, &plaintext) {
 		t.Errorf("plaintext beyond loopback: %v", err)
 	}
-	open, err := endpoint.New(t.Context(), endpoint.Config{Addr: ":0", Transport: transport.Config{Insecure: true}})
+	open, err := endpoint.NewMetrics(t.Context(), endpoint.Config{Addr: ":0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +90,7 @@ func TestBusyPortAndPlaintext(t *testing.T) {
 }
 
 func TestReadyAndHandlers(t *testing.T) {
-	h, err := endpoint.New(t.Context(), endpoint.Config{
+	h, err := endpoint.NewDebug(t.Context(), endpoint.Config{
 		Addr: "127.0.0.1:0", Gatherer: prometheus.NewRegistry(), Ready: func() error { return errors.New("not yet") },
 		Handlers: map[string]http.Handler{"GET /more": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "more") })},
 	})

@@ -51,8 +51,8 @@ type Backoff struct {
 	Min, Max time.Duration
 }
 
-// Validate refuses negative waits and a Min above Max.
-func (b Backoff) Validate() error {
+// validate refuses negative waits and a Min above Max.
+func (b Backoff) validate() error {
 	if b.Min < 0 {
 		return refuse("Backoff.Min", b.Min, "negative")
 	}

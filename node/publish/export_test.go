@@ -12,9 +12,18 @@ func (s Staleness) IsDue(wait time.Duration, made bool) bool {
 	return s.withDefaults().isDue(wait, made)
 }
 
+// Wait is the time from the push of last, nil for none, to that of next.
+func (s Staleness) Wait(last, next *spaziov1.LocalModel) time.Duration { return s.wait(last, next) }
+
 // HasMoved is hasMoved with limits that differ.
 func HasMoved(last, next *spaziov1.LocalModel, turned, stretched float64) bool {
 	return hasMoved(last, next, turned, stretched)
+}
+
+// WithLinger returns c with another time for which an idle connection is kept than the default.
+func (c UsagesConfig) WithLinger(d time.Duration) UsagesConfig {
+	c.linger = d
+	return c
 }
 
 // Waits returns the backoff between attempts.

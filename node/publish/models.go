@@ -43,10 +43,10 @@ func (c ModelsConfig) Validate() error {
 	if c.Target == "" {
 		return refuse("Target", `""`, "missing")
 	}
-	if err := c.Staleness.Validate(); err != nil {
+	if err := c.Staleness.validate(); err != nil {
 		return err
 	}
-	if err := c.Backoff.Validate(); err != nil {
+	if err := c.Backoff.validate(); err != nil {
 		return err
 	}
 	if c.TokenFile != "" && !c.Transport.Encrypted() {
@@ -146,7 +146,7 @@ func (p *pusher) due(next *spaziov1.LocalModel) time.Time {
 	if p.tried.IsZero() {
 		return p.tried
 	}
-	return p.tried.Add(max(p.pause, p.staleness.Wait(p.last, next)))
+	return p.tried.Add(max(p.pause, p.staleness.wait(p.last, next)))
 }
 
 func (p *pusher) push(ctx context.Context, next *spaziov1.LocalModel) {
@@ -232,8 +232,8 @@ const (
 // time.
 const faint = .02
 
-// Validate returns a *field.Error.
-func (s Staleness) Validate() error {
+// validate returns a *field.Error.
+func (s Staleness) validate() error {
 	d := s.withDefaults()
 	switch {
 	case s.MinInterval < 0:
@@ -257,8 +257,8 @@ func (s Staleness) isDue(wait time.Duration, made bool) bool {
 	return wait <= 0 || made && wait <= s.MinInterval/20
 }
 
-// Wait is the time from the push of last, nil for none, to that of next.
-func (s Staleness) Wait(last, next *spaziov1.LocalModel) time.Duration {
+// wait is the time from the push of last, nil for none, to that of next.
+func (s Staleness) wait(last, next *spaziov1.LocalModel) time.Duration {
 	s = s.withDefaults()
 	if last == nil || hasMoved(last, next, turned, stretched) {
 		return s.MinInterval

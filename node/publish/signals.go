@@ -80,7 +80,7 @@ func (c SignalsConfig) Validate() error {
 	if c.TokenFile != "" && !c.Transport.Encrypted() {
 		return refuse("TokenFile", c.TokenFile, "a token is not sent in plaintext")
 	}
-	return c.Backoff.Validate()
+	return c.Backoff.validate()
 }
 
 // Signals keeps one stream of reports to each scheduler. It is safe for

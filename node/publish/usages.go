@@ -36,13 +36,14 @@ type UsagesConfig struct {
 	// Backoff is the wait between attempts to reach one target; its Max is 30 s by
 	// default, so that a profiler that was away is not come to by a whole fleet in 5 s.
 	Backoff Backoff
-	// Linger is how long a connection is kept on which there is nothing to send, while
-	// pods are so young that there soon will be; default 5 s, and 0 for that.
-	Linger time.Duration
 	// Registerer gets the metrics; nil registers none.
 	Registerer prometheus.Registerer
 	// Logger gets one line per profiler that is lost or refuses; nil logs nothing.
 	Logger *slog.Logger
+
+	// linger is how long a connection is kept on which there is nothing to send, while
+	// pods are so young that there soon will be; 0 means defaultLinger.
+	linger time.Duration
 }
 
 // Validate returns a *field.Error, or what package transport refuses.
@@ -51,9 +52,6 @@ func (c UsagesConfig) Validate() error {
 		if _, isName, _ := parseTarget(target); isName {
 			return refuse("Targets", target, "profilers are not looked up: want host:port of each")
 		}
-	}
-	if c.Linger < 0 {
-		return refuse("Linger", c.Linger, "negative")
 	}
 	return SignalsConfig{Targets: c.Targets, Transport: c.Transport, TokenFile: c.TokenFile, Backoff: c.backoff()}.Validate()
 }
@@ -99,12 +97,9 @@ func NewUsages(c UsagesConfig) (*Usages, error) {
 		if err != nil {
 			return nil, err
 		}
-		log, err := agent.NewUsageLog(agent.UsageLogConfig{Node: c.Node, Incarnation: c.Incarnation})
-		if err != nil {
-			return nil, err
-		}
 		u.streams = append(u.streams, &usageStream{
-			target: target, options: options, backoff: c.backoff(), linger: cmp.Or(c.Linger, defaultLinger), log: log, wake: make(chan struct{}, 1), lost: dropped,
+			target: target, options: options, backoff: c.backoff(), linger: cmp.Or(c.linger, defaultLinger), wake: make(chan struct{}, 1), lost: dropped,
+			log:    agent.NewUsageLog(c.Node, c.Incarnation),
 			logger: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)).With("profiler", target),
 		})
 	}

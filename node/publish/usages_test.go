@@ -156,7 +156,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 	p, log := newPeer(t), &transporttest.Journal{}
 	p.connections = make(chan bool, 1<<10)
 	p.start()
-	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Linger: soon, Logger: slog.New(log)})
+	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Logger: slog.New(log)}.WithLinger(soon))
 	for pod := range uint64(3) {
 		a.read(reserve.PodKey(pod))
 		if got := a.nextBatch(t, p); !slices.Equal(got, []uint64{pod}) {
@@ -180,7 +180,7 @@ func TestConnectionIsClosedWhenNothingIsDue(t *testing.T) {
 	p, log := newPeer(t), &transporttest.Journal{}
 	p.connections = make(chan bool, 1<<10)
 	p.start()
-	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Linger: time.Hour, Logger: slog.New(log)})
+	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Logger: slog.New(log)}.WithLinger(time.Hour))
 	r := agent.PodReading{Pod: 1, Pressure: true}
 	for n := range 4 {
 		if n > 0 && len(p.connections) > 1 {
@@ -208,7 +208,7 @@ func TestBusyConnectionIsKept(t *testing.T) {
 	p := newPeer(t)
 	p.connections = make(chan bool, 1<<10)
 	p.start()
-	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Linger: time.Hour})
+	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}}.WithLinger(time.Hour))
 	for pod := range uint64(5) {
 		a.read(reserve.PodKey(pod))
 		if got := a.nextBatch(t, p); !slices.Equal(got, []uint64{pod}) {
@@ -226,7 +226,7 @@ func TestSlowAcknowledgementIsReceived(t *testing.T) {
 	answer := make(chan error)
 	p.refuse = func(*spaziov1.UsageBatch) error { return <-answer }
 	p.start()
-	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Linger: time.Nanosecond, Registerer: registry, Logger: slog.New(log)})
+	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Registerer: registry, Logger: slog.New(log)}.WithLinger(time.Nanosecond))
 	for pod, err := range []error{nil, status.Error(codes.InvalidArgument, "windows[0].cpu_seconds"), nil} {
 		a.read(reserve.PodKey(pod))
 		if got := a.nextBatch(t, p); !slices.Equal(got, []uint64{uint64(pod)}) {

@@ -121,7 +121,7 @@ func (f *follower) wakeUp() {
 func (f *follower) slotsChanged(uid types.UID) {
 	f.mu.Lock()
 	if _, known := f.dirty[uid]; !known {
-		f.dirty[uid] = f.store.Now()
+		f.dirty[uid] = f.store.now()
 	}
 	f.mu.Unlock()
 	f.wakeUp()
@@ -151,7 +151,7 @@ func (f *follower) run(ctx context.Context, synced func()) error {
 		case <-timer.C:
 		}
 		if live {
-			timer.Reset(f.round(f.store.Now()))
+			timer.Reset(f.round(f.store.now()))
 			continue
 		}
 		live = f.ready() // before the queue is taken, which has all then

@@ -239,7 +239,7 @@ func TestFollowBegins(t *testing.T) {
 func TestFollowSlots(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	clock := &atomic.Int64{} // a moment lasts until the test has the next one come
-	w.store.Now = func() time.Time { return time.Unix(clock.Load(), 0) }
+	w.store.SetClock(func() time.Time { return time.Unix(clock.Load(), 0) })
 	w.start()
 	l := w.follow()
 	w.eventually("it is synced", l.isSynced)

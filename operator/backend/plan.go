@@ -21,7 +21,7 @@ func (s *Store) plan(ctx context.Context, caller server.Caller, namespace, name 
 		Scheduling: &v1alpha1.Scheduling{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: storedSpec(namespace, spec),
 		},
-		Cached: s.Cache, Live: s.Live, Namespaces: s.Namespaces, Now: s.Now(), Client: s.Client, Mapper: s.Client.RESTMapper(),
+		Cached: s.Cache, Live: s.Live, Namespaces: s.Namespaces, Now: s.now(), Client: s.Client, Mapper: s.Client.RESTMapper(),
 		Slots: func(tb *v1alpha1.Testbed) (*slot.Order, []slot.ID, error) { return s.beds.free(tb.UID) },
 		Sees:  func(o client.Object) (bool, error) { return s.sees(ctx, caller, o) },
 	}

@@ -32,13 +32,12 @@ type Config struct {
 	Namespaces []string
 	// Logger gets what can't be shown; nil logs nothing.
 	Logger *slog.Logger
-	// Now is the clock, time.Now by default.
-	Now func() time.Time
 }
 
 // Store is a server.Store of a manager's cache. Its methods are safe for concurrent use.
 type Store struct {
 	Config
+	now  func() time.Time
 	beds *beds
 	// read are the informers of all that is read.
 	read []toolscache.ResourceEventHandlerRegistration
@@ -53,10 +52,7 @@ func NewStore(ctx context.Context, c Config) (*Store, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	s := &Store{Config: c, beds: newBeds(c.Logger)}
+	s := &Store{Config: c, now: time.Now, beds: newBeds(c.Logger)}
 	for _, of := range []struct {
 		kind    client.Object
 		handler toolscache.ResourceEventHandler

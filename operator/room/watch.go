@@ -30,28 +30,23 @@ type Config struct {
 	// TokenFile holds the token that the scheduler asks for, empty for none. It is read
 	// anew for each stream, and needs TLS.
 	TokenFile string
-	// MaxAge is how long after the scheduler's last word a reading is fresh; default
-	// 5 s. The scheduler says something every second.
-	MaxAge time.Duration
 	// MaxWait bounds the time between two attempts to reach the scheduler, which doubles with
 	// each from 100 ms on; default 5 s.
 	MaxWait time.Duration
 	// Logger gets a line where the scheduler is lost, and one where it is back; nil logs
 	// nothing.
 	Logger *slog.Logger
+
+	// maxAge is how long after the scheduler's last word a reading is fresh; default
+	// 5 s. The scheduler says something every second.
+	maxAge time.Duration
 }
 
 // Validate returns a *field.Error, or what package transport refuses.
 func (c Config) Validate() error {
-	for _, f := range []struct {
-		name  string
-		value time.Duration
-	}{{"MaxAge", c.MaxAge}, {"MaxWait", c.MaxWait}} {
-		if f.value < 0 {
-			return refuse(f.name, f.value, "negative")
-		}
-	}
 	switch {
+	case c.MaxWait < 0:
+		return refuse("MaxWait", c.MaxWait, "negative")
 	case c.Target == "":
 		return refuse("Target", c.Target, "missing")
 	case c.TokenFile != "" && !c.Transport.Encrypted():
@@ -69,7 +64,7 @@ func refuse(name string, value any, why string) error {
 }
 
 func (c Config) withDefaults() Config {
-	c.MaxAge = cmp.Or(c.MaxAge, 5*time.Second)
+	c.maxAge = cmp.Or(c.maxAge, 5*time.Second)
 	c.MaxWait = cmp.Or(c.MaxWait, 5*time.Second)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
@@ -79,7 +74,7 @@ const (
 	// connectTimeout is how long one attempt may take to connect: gRPC's own 20 s are
 	// long beside MaxWait.
 	connectTimeout = 3 * time.Second
-	// silentAges is how many times MaxAge a stream may be silent before another is
+	// silentAges is how many times Config.maxAge a stream may be silent before another is
 	// opened.
 	silentAges = 3
 )
@@ -117,7 +112,7 @@ func Watch(ctx context.Context, c Config) (*Client, error) {
 	}
 	options = append(options, grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connectTimeout}))
 	w := &Client{config: c.withDefaults(), options: options, changed: make(chan struct{}, 1), ended: make(chan struct{})}
-	w.stale = time.AfterFunc(w.config.MaxAge, w.signal)
+	w.stale = time.AfterFunc(w.config.maxAge, w.signal)
 	w.stale.Stop() // until there is a reading
 	go func() {
 		defer close(w.ended)
@@ -149,9 +144,9 @@ func (w *Client) Heard() time.Time {
 	return w.heard
 }
 
-// fresh reports whether the scheduler was heard within MaxAge; w.mu is held.
+// fresh reports whether the scheduler was heard within maxAge; w.mu is held.
 func (w *Client) fresh(now time.Time) bool {
-	return !w.heard.IsZero() && now.Sub(w.heard) < w.config.MaxAge
+	return !w.heard.IsZero() && now.Sub(w.heard) < w.config.maxAge
 }
 
 func (w *Client) signal() {
@@ -196,7 +191,7 @@ func (w *Client) run(ctx context.Context) {
 func (w *Client) session(ctx context.Context, up func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silent := time.AfterFunc(silentAges*w.config.MaxAge, func() { cancel(errSilent) })
+	silent := time.AfterFunc(silentAges*w.config.maxAge, func() { cancel(errSilent) })
 	defer silent.Stop()
 	connection, err := grpc.NewClient(w.config.Target, w.options...)
 	if err != nil {
@@ -217,7 +212,7 @@ func (w *Client) session(ctx context.Context, up func()) error {
 		if err != nil {
 			return err
 		}
-		silent.Reset(silentAges * w.config.MaxAge)
+		silent.Reset(silentAges * w.config.maxAge)
 		switch complete := u.add(part); {
 		case len(u.rooms) > maxNodes || len(u.gone) > maxNodes:
 			return errCrowd
@@ -264,7 +259,7 @@ func (w *Client) take(u *update) {
 	defer w.mu.Unlock()
 	changed := !w.fresh(time.Now()) && len(w.rooms) > 0
 	w.heard = time.Now()
-	w.stale.Reset(w.config.MaxAge)
+	w.stale.Reset(w.config.maxAge)
 	switch {
 	case u.full:
 		changed = changed || !maps.Equal(w.rooms, u.rooms)

@@ -109,9 +109,7 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 
 func watch(t testing.TB, c room.Config) *room.Client {
 	t.Helper()
-	if c.MaxAge == 0 {
-		c.MaxAge = time.Hour // a busy machine may forget a test for seconds
-	}
+	c = c.WithMaxAge(time.Hour) // a busy machine may forget a test for seconds
 	c.MaxWait = 2 * soon
 	ctx, cancel := context.WithCancel(context.Background())
 	w, err := room.Watch(ctx, c)
@@ -215,7 +213,7 @@ func TestSchedulerIsKilled(t *testing.T) {
 // and the stream is closed.
 func TestSilentSchedulerIsNotFresh(t *testing.T) {
 	s := newScheduler(t)
-	w := watch(t, room.Config{Target: s.addr, Transport: s.trust(), MaxAge: 20 * time.Millisecond})
+	w := watch(t, room.Config{Target: s.addr, Transport: s.trust()}.WithMaxAge(20*time.Millisecond))
 	full := api.Rooms{Full: true, Rooms: []api.Room{{Node: "a", Avail: 1, Fresh: true}}}
 	<-s.opened
 	s.updates <- full
@@ -270,7 +268,6 @@ func TestMalformedRoomsEndTheStream(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	for name, c := range map[string]room.Config{
 		"Target":    {},
-		"MaxAge":    {Target: "a:1", MaxAge: -1},
 		"MaxWait":   {Target: "a:1", MaxWait: -1},
 		"TokenFile": {Target: "127.0.0.1:1", TokenFile: "token"},
 	} {

@@ -49,7 +49,7 @@ func observe(t testing.TB, g *connection.Graph, at time.Time, span time.Duration
 var near = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b), 1) })
 
 func TestRatesAreOfTheTimeLookedAt(t *testing.T) {
-	g := graph(t, connection.Config{HalfLife: time.Hour})
+	g := graph(t, connection.Config{}.WithHalfLife(time.Hour))
 	observe(t, g, start, time.Minute, flow("web", "cart", 100, 400), flow("web", "ad", 10, 20))
 	want := []connection.Flow{flow("web", "cart", 100, 400), flow("web", "ad", 10, 20)}
 	if diff := cmp.Diff(want, g.GetJobConnections(job("web")), near); diff != "" {
@@ -62,7 +62,7 @@ func TestRatesAreOfTheTimeLookedAt(t *testing.T) {
 		t.Error(diff)
 	}
 	// A minute of silence counts as one.
-	g = graph(t, connection.Config{HalfLife: time.Hour})
+	g = graph(t, connection.Config{}.WithHalfLife(time.Hour))
 	observe(t, g, start, time.Minute, flow("web", "cart", 100, 400))
 	observe(t, g, start, time.Minute)
 	if diff := cmp.Diff([]connection.Flow{flow("web", "cart", 50, 200)}, g.GetJobConnections(job("web")), near); diff != "" {
@@ -78,7 +78,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	at := []time.Time{start, start.Add(3 * time.Hour), start.Add(40 * time.Minute)}
 	var want []connection.Flow
 	for i, order := range [][]int{{0, 2, 1}, {0, 1, 2}} {
-		g := graph(t, connection.Config{HalfLife: time.Hour})
+		g := graph(t, connection.Config{}.WithHalfLife(time.Hour))
 		for _, n := range order {
 			observe(t, g, at[n], time.Minute, flow("web", "cart", float64(100*(n+1)), 7))
 		}
@@ -93,7 +93,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 }
 
 func TestForgotten(t *testing.T) {
-	g := graph(t, connection.Config{HalfLife: time.Minute})
+	g := graph(t, connection.Config{}.WithHalfLife(time.Minute))
 	observe(t, g, start, time.Minute, flow("web", "cart", 100, 100), flow("web", "ad", 1, 1))
 	for minute := 1; minute < 8; minute++ {
 		observe(t, g, start.Add(time.Duration(minute)*time.Minute), time.Minute, flow("web", "cart", 100, 100))
@@ -116,7 +116,7 @@ func TestForgotten(t *testing.T) {
 
 // A callee stays known, however long it is not reviewed itself.
 func TestCalleesStay(t *testing.T) {
-	called := graph(t, connection.Config{HalfLife: time.Minute})
+	called := graph(t, connection.Config{}.WithHalfLife(time.Minute))
 	observe(t, called, start, time.Minute, flow("web", "cart", 1, 1))
 	observe(t, called, start.Add(7*time.Minute), time.Minute)
 	if got := called.Jobs(); len(got) != 2 {
@@ -265,15 +265,11 @@ func TestRefused(t *testing.T) {
 	if diff := cmp.Diff([]connection.Flow{flow("web", "cart", 1, 1)}, g.GetJobConnections(job("web")), near); diff != "" {
 		t.Errorf("refused, and changed: %s", diff)
 	}
-	for _, c := range []connection.Config{{HalfLife: 1}, {HalfLife: -time.Hour}, {HalfLife: 366 * 24 * time.Hour}, {Forget: -1}, {MaxJobs: -1}} {
-		if _, err := connection.New(c); !errors.Is(err, profile.ErrInvalid) {
-			t.Errorf("%+v: %v", c, err)
-		}
+	if _, err := connection.New(connection.Config{MaxJobs: -1}); !errors.Is(err, profile.ErrInvalid) {
+		t.Error(err)
 	}
-	for _, c := range []connection.Config{{HalfLife: time.Second}, {HalfLife: 365 * 24 * time.Hour}, {Forget: 1, MaxJobs: 1}} {
-		if _, err := connection.New(c); err != nil {
-			t.Errorf("%+v: %v", c, err)
-		}
+	if _, err := connection.New(connection.Config{MaxJobs: 1}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -427,7 +423,7 @@ func FuzzObserve(f *testing.F) {
 	f.Add([]byte{0, 1, 5, 5, 0, 10, 1, 2, 200, 0, 3, 1}, uint8(3))
 	f.Add([]byte{1, 1, 1, 255, 255, 0, 0, 1, 0, 0, 0, 0, 3, 2, 9, 9, 9, 9}, uint8(0))
 	f.Fuzz(func(t *testing.T, steps []byte, most uint8) {
-		g := graph(t, connection.Config{HalfLife: time.Minute, MaxJobs: int(most)}.WithMaxConnections(3))
+		g := graph(t, connection.Config{MaxJobs: int(most)}.WithHalfLife(time.Minute).WithMaxConnections(3))
 		largest := 0.
 		for ; len(steps) >= 6; steps = steps[6:] {
 			s := steps[:6]

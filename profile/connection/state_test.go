@@ -27,7 +27,7 @@ func restore(t testing.TB, g *connection.Graph, now time.Time, of connection.Job
 func TestRestoredGraphGoesOn(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		g := graph(t, connection.Config{HalfLife: time.Hour})
+		g := graph(t, connection.Config{}.WithHalfLife(time.Hour))
 		at := start
 		traffic := func() (flows []connection.Flow) {
 			at = at.Add(time.Duration(1+rng.IntN(40)) * time.Minute)
@@ -39,7 +39,7 @@ func TestRestoredGraphGoesOn(t *testing.T) {
 		for range 8 {
 			observe(t, g, at, 10*time.Minute, traffic()...)
 		}
-		next := graph(t, connection.Config{HalfLife: time.Hour})
+		next := graph(t, connection.Config{}.WithHalfLife(time.Hour))
 		same := func(when string) {
 			t.Helper()
 			for _, j := range g.Jobs() {
@@ -94,9 +94,9 @@ func stateOf(t testing.TB, name string, flows ...connection.Flow) []byte {
 
 // A clock that was ahead does not keep later observations from counting.
 func TestRestoreOfTheFuture(t *testing.T) {
-	old := graph(t, connection.Config{HalfLife: time.Hour})
+	old := graph(t, connection.Config{}.WithHalfLife(time.Hour))
 	observe(t, old, start.Add(1000*time.Hour), time.Minute, flow("web", "cart", 100, 0))
-	g := graph(t, connection.Config{HalfLife: time.Hour})
+	g := graph(t, connection.Config{}.WithHalfLife(time.Hour))
 	restore(t, g, start, job("web"), old.State(job("web")))
 	observe(t, g, start, time.Minute, flow("web", "cart", 300, 0))
 	if diff := cmp.Diff([]connection.Flow{flow("web", "cart", 200, 0)}, g.GetJobConnections(job("web")), near); diff != "" {

@@ -139,7 +139,7 @@ func (s *Store) Restore(at time.Time, c Checkpoint) error {
 	if c.Pods < 0 {
 		return refuse("Pods", c.Pods, "not negative")
 	}
-	p, err := profile.Restore(s.config.Profile, c.State)
+	p, err := profile.Restore(s.config.profile, c.State)
 	if err != nil {
 		return err
 	}

@@ -178,7 +178,7 @@ func (s *Store) Gone(at time.Time, uid string) {
 func (s *Store) depart(at time.Time, key reserve.PodKey, p *pod) {
 	if !p.gone {
 		p.gone = true
-		s.departed = append(s.departed, departure{at.Add(s.config.Wait), key})
+		s.departed = append(s.departed, departure{at.Add(maxWait), key})
 	}
 }
 

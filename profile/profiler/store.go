@@ -18,9 +18,6 @@ import (
 // Config of a Store. The zero value of a field is its default. It is a plain value,
 // safe for concurrent reading.
 type Config struct {
-	// Profile sets how a workload's profile learns; half-lives it does not name are
-	// those that the preset's rules are meant for.
-	Profile profile.Config
 	// Preset makes recommendations where a profile names no other; the zero value
 	// means profile.Spazio.
 	Preset profile.Preset
@@ -29,15 +26,15 @@ type Config struct {
 	// Forget is how long a workload is kept of which nothing is seen, default 14
 	// days.
 	Forget time.Duration
-	// Wait is how long a window waits for its pod, and how long a pod that has gone
-	// may still be measured, default 10 min.
-	Wait time.Duration
 	// Refresh is after what time a profile is published that changed little, and
 	// the oldest that a checkpoint gets; default 10 min.
 	Refresh time.Duration
 	// Continuous corrects recommendations by how workloads fare; off by default.
 	Continuous ContinuousConfig
 
+	// profile sets how a workload's profile learns, with the half-lives that the preset's rules
+	// are meant for.
+	profile profile.Config
 	// maxOfNamespace bounds the workloads of a namespace.
 	maxOfNamespace int
 	// maxWaiting bounds the windows that wait; each node has an equal share of them where they
@@ -49,22 +46,22 @@ func (c Config) withDefaults() Config {
 	if c.Preset.Name == "" {
 		c.Preset = profile.Spazio()
 	}
-	c.Profile = c.Profile.For(c.Preset)
+	c.profile = profile.Config{}.For(c.Preset)
 	c.MaxWorkloads = cmp.Or(c.MaxWorkloads, 20_000)
 	c.maxOfNamespace = cmp.Or(c.maxOfNamespace, 2_000)
 	c.Forget = cmp.Or(c.Forget, 14*24*time.Hour)
-	c.Wait = cmp.Or(c.Wait, 10*time.Minute)
 	c.maxWaiting = cmp.Or(c.maxWaiting, 10_000)
 	c.Refresh = cmp.Or(c.Refresh, 10*time.Minute)
 	return c
 }
 
+// maxWait is how long a window waits for its pod, and how long a pod that has gone may still
+// be measured.
+const maxWait = 10 * time.Minute
+
 // Validate returns a *field.Error, or a *field.Error of what is that
 // package's.
 func (c Config) Validate() error {
-	if err := c.Profile.Validate(); err != nil {
-		return err
-	}
 	if c.Preset.Name != "" {
 		if err := c.Preset.Validate(); err != nil {
 			return err
@@ -75,8 +72,6 @@ func (c Config) Validate() error {
 		return refuse("MaxWorkloads", c.MaxWorkloads, "above 0, or 0 for the default")
 	case c.Forget < 0:
 		return refuse("Forget", c.Forget, "above 0, or 0 for the default")
-	case c.Wait < 0:
-		return refuse("Wait", c.Wait, "above 0, or 0 for the default")
 	case c.Refresh < 0:
 		return refuse("Refresh", c.Refresh, "above 0, or 0 for the default")
 	}

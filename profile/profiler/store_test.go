@@ -1025,15 +1025,11 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for _, c := range []profiler.Config{{MaxWorkloads: -1}, {Forget: -1}, {Wait: -1}, {Refresh: -1}} {
+	for _, c := range []profiler.Config{{MaxWorkloads: -1}, {Forget: -1}, {Refresh: -1}} {
 		var name *field.Error
 		if _, err := profiler.New(c); !errors.As(err, &name) || !errors.Is(err, profiler.ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)
 		}
-	}
-	var name *field.Error
-	if _, err := profiler.New(profiler.Config{Profile: profile.Config{Slots: 25}}); !errors.As(err, &name) {
-		t.Errorf("25 slots: %v", err)
 	}
 }
 

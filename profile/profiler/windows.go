@@ -178,7 +178,7 @@ func (s *Store) wait(at time.Time, node string, w *agent.Window) Result {
 	own := waiting.nodes[node]
 	if waiting.all.Len() >= s.config.maxWaiting {
 		victim := waiting.fullest(node, s.config.maxWaiting)
-		if victim == nil || victim.node == node && at.Sub(victim.at) < s.config.Wait/10 {
+		if victim == nil || victim.node == node && at.Sub(victim.at) < maxWait/10 {
 			return overflow
 		}
 		waiting.remove(victim)
@@ -245,7 +245,7 @@ func (s *Store) release(key reserve.PodKey) {
 func (s *Store) expire(at time.Time) {
 	for e := s.waiting.all.Front(); e != nil; e = s.waiting.all.Front() {
 		oldest := e.Value.(*waitingWindow)
-		if at.Sub(oldest.at) < s.config.Wait {
+		if at.Sub(oldest.at) < maxWait {
 			return
 		}
 		s.waiting.remove(oldest)

@@ -74,7 +74,7 @@ func (s *Store) workload(at time.Time, of profile.Workload, template uint64) (*w
 	if w := s.workloads[of]; w != nil {
 		return w, nil
 	}
-	p, err := profile.New(s.config.Profile)
+	p, err := profile.New(s.config.profile)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (s *Store) expect(w *workload) {
 		cpu, memory = append(cpu, itsCPU), append(memory, itsMemory)
 	}
 	// An amount out of range would be an error of Evidence; there is no prior then.
-	_ = w.profile.SetPrior(s.config.Profile.Prior(cpu, memory))
+	_ = w.profile.SetPrior(s.config.profile.Prior(cpu, memory))
 }
 
 // Expect makes a demand from elsewhere, as from recorded history, the prior of a

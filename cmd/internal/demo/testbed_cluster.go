@@ -175,7 +175,7 @@ func (c *testbedCluster) show(ctx context.Context) error {
 	var targets endpoint.Targets
 	targets.Add("spazio-scheduler", "scheduler", build.Informed("spazio-scheduler", legacyregistry.DefaultGatherer))
 	targets.Add("spazio-testbed", "testbed", c.service.Registry())
-	server, err := endpoint.New(ctx, endpoint.Config{Addr: loopback, Gatherer: legacyregistry.DefaultGatherer, Handlers: targets.Handlers()})
+	server, err := endpoint.NewDebug(ctx, endpoint.Config{Addr: loopback, Gatherer: legacyregistry.DefaultGatherer, Handlers: targets.Handlers()})
 	if err != nil {
 		return err
 	}

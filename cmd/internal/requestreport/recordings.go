@@ -157,11 +157,7 @@ func (r *recorded) begin(c *agent.Config) error {
 		return errOfTwo
 	}
 	if r.log == nil || r.config.Incarnation != c.Incarnation {
-		log, err := agent.NewUsageLog(agent.UsageLogConfig{Node: c.Node, Incarnation: c.Incarnation})
-		if err != nil {
-			return err
-		}
-		r.log = log
+		r.log = agent.NewUsageLog(c.Node, c.Incarnation)
 	}
 	r.config, r.cores = *c, c.Cores
 	for i := range c.Channels {

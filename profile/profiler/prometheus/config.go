@@ -35,8 +35,9 @@ type Config struct {
 	CAFile, TokenFile string
 	// Back is how far is looked back, default 14 days.
 	Back time.Duration
-	// Pods is how many pods are enough, default 32: the confidence does not grow with more.
-	Pods int
+
+	// pods is how many pods are enough, default 32: the confidence does not grow with more.
+	pods int
 }
 
 const (
@@ -67,7 +68,7 @@ func containers(by, query, matchers string) string {
 
 func (c Config) withDefaults() Config {
 	c.Back = cmp.Or(c.Back, 14*24*time.Hour)
-	c.Pods = cmp.Or(c.Pods, 32)
+	c.pods = cmp.Or(c.pods, 32)
 	return c
 }
 
@@ -85,8 +86,6 @@ func (c Config) Validate() error {
 		return refuse("TokenFile", c.TokenFile, "empty without TLS")
 	case c.Back < chunk:
 		return refuse("Back", c.Back, "at least 1h")
-	case c.Pods < 1:
-		return refuse("Pods", c.Pods, "above 0")
 	}
 	return nil
 }

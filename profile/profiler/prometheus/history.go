@@ -67,7 +67,7 @@ func (h *History) Demand(ctx context.Context, of profile.Workload, at time.Time)
 		if memoryErr != nil {
 			pods = cpu
 		}
-		if len(pods) >= h.config.Pods {
+		if len(pods) >= h.config.pods {
 			break
 		}
 		if cpuErr == nil {

@@ -85,7 +85,7 @@ func TestDemandOfPods(t *testing.T) {
 		}
 		return 200, answer(series("web-5d4f8c7b9-x2x4v", "1e8", "3e8"), series("web-5d4f8c7b9-zzzzz", "2e8"))
 	})
-	h := history(t, prometheus.Config{Address: s.URL, Pods: 2})
+	h := history(t, prometheus.Config{Address: s.URL}.WithPods(2))
 	d, err := h.Demand(t.Context(), web, now)
 	if err != nil {
 		t.Fatal(err)
@@ -372,7 +372,7 @@ func TestToken(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []prometheus.Config{
 		{}, {Address: "host:9090"}, {Address: "ftp://host"},
-		{Address: "http://host", Back: time.Minute}, {Address: "http://host", Pods: -1},
+		{Address: "http://host", Back: time.Minute},
 	} {
 		var name *field.Error
 		if _, err := prometheus.New(c); !errors.As(err, &name) || !errors.Is(err, profile.ErrInvalid) {
