@@ -220,7 +220,7 @@ func (p *poll) ask(ctx context.Context, at time.Time) {
 			if of.Use == nil {
 				of.Use = &nodeUse{}
 			}
-			of.Use.Add(answers[i].sample(at, of))
+			of.Use.add(answers[i].sample(at, of))
 		}
 	}
 }

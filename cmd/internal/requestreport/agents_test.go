@@ -82,7 +82,7 @@ func TestSlowRoundsDoNotTakeLonger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := r.Nodes[1].Spans; n != 4 || asked.Load() != 4 || !in.MadeAt.Equal(noon) || now.Load() != 60 { // at 0, 40, 50 and 60 s
+	if n := r.Nodes[1].Spans; n != 4 || asked.Load() != 4 || !in.madeAt.Equal(noon) || now.Load() != 60 { // at 0, 40, 50 and 60 s
 		t.Errorf("%d spans of %d answers, after %d s", n, asked.Load(), now.Load())
 	}
 }

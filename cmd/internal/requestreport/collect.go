@@ -72,22 +72,22 @@ func Collect(ctx context.Context, c Config) (Input, error) {
 	if err != nil {
 		return Input{}, err
 	}
-	in := Input{MadeAt: c.Now(), Source: c.Source, Requests: c.Cluster != nil || c.Objects != nil, Pods: o.pods, Notes: o.notes}
+	in := Input{madeAt: c.Now(), source: c.Source, requests: c.Cluster != nil || c.Objects != nil, pods: o.pods, notes: o.notes}
 	nodes := o.nodes
 	switch {
 	case len(c.Recordings) > 0:
 		var notes []string
 		notes, err = o.replay(c.Recordings, nodes)
-		in.Notes = append(in.Notes, notes...)
+		in.notes = append(in.notes, notes...)
 	case c.Objects == nil:
 		var notes []string
 		notes, err = o.sample(ctx, &c, nodes)
-		in.Notes = append(in.Notes, notes...)
+		in.notes = append(in.notes, notes...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		in.Nodes = append(in.Nodes, *nodes[name])
+		in.nodes = append(in.nodes, *nodes[name])
 	}
-	in.Profiles = o.profiles
+	in.profiles = o.profiles
 	return in, err
 }
 

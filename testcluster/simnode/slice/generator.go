@@ -27,8 +27,8 @@ type Config struct {
 	Hosts []Host `json:"hosts"`
 }
 
-// Validate names the first field that is out of range.
-func (c Config) Validate() error {
+// validate names the first field that is out of range.
+func (c Config) validate() error {
 	names := map[string]bool{}
 	for _, h := range c.Hosts {
 		for _, g := range slices.Concat(h.Guests, []Guest{{h.Name, h.CPUs}}) {
@@ -104,7 +104,7 @@ type generator struct {
 }
 
 func newGenerator(c Config, now time.Time) (*generator, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	g := &generator{hosts: map[string]*host{}}
