@@ -29,10 +29,10 @@ type Config struct {
 	Progress io.Writer
 	// Source names the cluster in the report.
 	Source string
-	// Now is the time, Wait waits until a time, and Bound ends a context then; nil is the real time.
-	Now   func() time.Time
-	Wait  func(context.Context, time.Time) error
-	Bound func(context.Context, time.Time) (context.Context, context.CancelFunc)
+	// now is the time, wait waits until a time, and bound ends a context then; nil is the real time.
+	now   func() time.Time
+	wait  func(context.Context, time.Time) error
+	bound func(context.Context, time.Time) (context.Context, context.CancelFunc)
 }
 
 // mostFor bounds For: what is kept of a node grows with it.
@@ -58,8 +58,8 @@ func Collect(ctx context.Context, c Config) (Input, error) {
 	if err := c.validate(); err != nil {
 		return Input{}, err
 	}
-	if c.Now == nil {
-		c.Now, c.Wait, c.Bound = time.Now, wait, context.WithDeadline
+	if c.now == nil {
+		c.now, c.wait, c.bound = time.Now, wait, context.WithDeadline
 	}
 	o := newObjects(len(c.Recordings) > 0)
 	var err error
@@ -72,7 +72,7 @@ func Collect(ctx context.Context, c Config) (Input, error) {
 	if err != nil {
 		return Input{}, err
 	}
-	in := Input{madeAt: c.Now(), source: c.Source, requests: c.Cluster != nil || c.Objects != nil, pods: o.pods, notes: o.notes}
+	in := Input{madeAt: c.now(), source: c.Source, requests: c.Cluster != nil || c.Objects != nil, pods: o.pods, notes: o.notes}
 	nodes := o.nodes
 	switch {
 	case len(c.Recordings) > 0:
