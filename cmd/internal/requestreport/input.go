@@ -118,9 +118,7 @@ type containerAdvice struct {
 }
 
 // refuse returns a *field.Error that wraps errInvalid; want completes "must be".
-func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "requestreport", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
-}
+var refuse = field.Refuser("requestreport", errInvalid)
 
 // validate returns a *field.Error for the first field that a report cannot be made of.
 func (in *Input) validate() error {

@@ -209,6 +209,4 @@ func (g *generator) close() (err error) {
 var errInvalid = errors.New("invalid configuration or input")
 
 // refuse makes a *field.Error; want completes "must be".
-func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "slice", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
-}
+var refuse = field.Refuser("slice", errInvalid)
