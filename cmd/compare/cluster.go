@@ -201,7 +201,7 @@ func (f *fleet) probe(ctx context.Context) error {
 	pods := f.client.CoreV1().Pods(Namespace)
 	names := slices.Compact(slices.Sorted(slices.Values(f.config.Schedulers)))
 	for i, scheduler := range names {
-		p := f.pod(fmt.Sprintf("probe-%d", i+1), scheduler, tierArgs(Namespace, "url"))
+		p := f.pod(fmt.Sprintf("probe-%d", i+1), scheduler, tierArgs("url"))
 		if _, err := pods.Create(ctx, p, metav1.CreateOptions{}); err != nil {
 			return describe("make a pod for "+scheduler, err)
 		}

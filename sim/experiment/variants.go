@@ -28,9 +28,9 @@ var variants = []namedScheduler{
 	{reference, "Spazio in a stated configuration", func(Params) sim.Scheduler { return referenceSpazio() }},
 
 	{"source-headroom", "source in absolute headroom", literally(func(s *sim.Scalar) { s.Unit = sim.Headroom })},
-	{"source-headroom-signal", "the same, never above the signal", guarded(sim.Headroom, 1)},
-	{"source-headroom-pooled", "the same, costs pooled with the fleet's", guarded(sim.Headroom, 2)},
-	{"source-headroom-cautious", "the same, costs raised by a deviation", guarded(sim.Headroom, 3)},
+	{"source-headroom-signal", "the same, never above the signal", guarded(1)},
+	{"source-headroom-pooled", "the same, costs pooled with the fleet's", guarded(2)},
+	{"source-headroom-cautious", "the same, costs raised by a deviation", guarded(3)},
 	{"source-channels", "source, a cost a channel", func(Params) sim.Scheduler { return source(0).Spazio }},
 	{"source-ledger", "source, pods in flight until a report absorbs them", literally(func(s *sim.Scalar) { s.Literal = false })},
 	{"source-centred", "source, the centred filter", literally(func(s *sim.Scalar) { s.Agent.Estimator.Method = "" })},
@@ -140,10 +140,10 @@ func source(guards int) sim.Scalar {
 	return s
 }
 
-func guarded(u sim.Unit, guards int) func(Params) sim.Scheduler {
+func guarded(guards int) func(Params) sim.Scheduler {
 	return func(Params) sim.Scheduler {
 		s := source(guards)
-		s.Unit = u
+		s.Unit = sim.Headroom
 		return s
 	}
 }
