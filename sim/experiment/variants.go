@@ -27,7 +27,7 @@ const reference = "reference"
 var variants = []namedScheduler{
 	{reference, "Spazio in a stated configuration", func(Params) sim.Scheduler { return referenceSpazio() }},
 
-	{"source-headroom", "source in absolute headroom", literally(func(s *sim.Scalar) { s.Unit = sim.Headroom })},
+	{"source-headroom", "source in absolute headroom", literally(func(s *sim.Scalar) { s.TypicalLoads = false })},
 	{"source-headroom-signal", "the same, never above the signal", guarded(1)},
 	{"source-headroom-pooled", "the same, costs pooled with the fleet's", guarded(2)},
 	{"source-headroom-cautious", "the same, costs raised by a deviation", guarded(3)},
@@ -37,7 +37,7 @@ var variants = []namedScheduler{
 	{"source-events", "source, reports on events", literally(func(s *sim.Scalar) { s.Agent.MinInterval = 0 })},
 	{"source-merged", "source, models merged by node", literally(func(s *sim.Scalar) { s.Aggregate.Policy = thesis.PerNode })},
 	{"source-headroom-floored", "source-headroom, no cost below an eighth of the first", literally(func(s *sim.Scalar) {
-		s.Unit = sim.Headroom
+		s.TypicalLoads = false
 		s.Agent.Estimator.Floor = kalman.DefaultFloor
 	})},
 	{"source-cold-1", "source, one pod a core at first", literally(func(s *sim.Scalar) { s.Agent.PodsPerCore = 1 })},
@@ -128,8 +128,8 @@ func source(guards int) sim.Scalar {
 			Weight:    1e6,
 			NoPooling: guards < 2,
 		},
-		Unit:    sim.TypicalLoads,
-		Literal: true,
+		TypicalLoads: true,
+		Literal:      true,
 	}
 	if guards >= 1 {
 		s.Agent.Avail.Rule = "" // the lower of both
@@ -143,7 +143,7 @@ func source(guards int) sim.Scalar {
 func guarded(guards int) func(Params) sim.Scheduler {
 	return func(Params) sim.Scheduler {
 		s := source(guards)
-		s.Unit = sim.Headroom
+		s.TypicalLoads = false
 		return s
 	}
 }

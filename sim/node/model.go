@@ -95,10 +95,10 @@ type Totals struct {
 	// Waited is the time in which a thread waited for a core, Overcommitted that
 	// in which pods asked for more memory than there is, in seconds.
 	Waited, Overcommitted float64
-	// stalled is the time in which a thread waited for a core as the kernel adds
+	// Stalled is the time in which a thread waited for a core as the kernel adds
 	// it up for its pressure: the share of the cores that had one, over time, in
 	// seconds.
-	stalled float64
+	Stalled float64
 	// ByteSeconds is the integral of the memory asked for.
 	ByteSeconds float64
 	// Joules is the energy taken, IdleJoules what of it is taken without load, and
@@ -347,7 +347,7 @@ func (m *Model) run(step float64) {
 	m.meter(step)
 	if m.wanted > m.cores*(1+1e-12) {
 		t.Waited += step
-		t.stalled += m.stalled(step)
+		t.Stalled += m.stalled(step)
 	}
 	if m.used > m.params.Memory {
 		t.Overcommitted += step

@@ -57,7 +57,7 @@ func (m *Model) counters() counters {
 	return counters{
 		at:      m.now,
 		idle:    math.Floor(idle/jiffy) * jiffy,
-		stalled: math.Floor(m.totals.stalled*1e6) / 1e6,
+		stalled: math.Floor(m.totals.Stalled*1e6) / 1e6,
 	}
 }
 
