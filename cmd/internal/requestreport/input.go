@@ -59,7 +59,7 @@ func (a resourceAmounts) plus(b resourceAmounts) resourceAmounts {
 	return resourceAmounts{a.CPU.plus(b.CPU), a.Memory.plus(b.Memory)}
 }
 
-// Input is what a Report is made of. New does not modify it.
+// Input is what a Report is made of, with one node and one profile of a name. New does not modify it.
 type Input struct {
 	// madeAt is the time of the report.
 	madeAt time.Time
@@ -122,17 +122,12 @@ var refuse = field.Refuser("requestreport", errInvalid)
 
 // validate returns a *field.Error for the first field that a report cannot be made of.
 func (in *Input) validate() error {
-	if !in.requests && len(in.pods) > 0 {
-		return refuse("Requests", in.requests, "true where pods are known")
-	}
-	names := make(map[string]bool, len(in.nodes))
 	for i := range in.nodes {
 		n := &in.nodes[i]
 		at := fmt.Sprintf("Nodes[%d]", i)
-		if n.Name == "" || names[n.Name] {
+		if n.Name == "" {
 			return refuse(at+".Name", n.Name, "a name that no other node has")
 		}
-		names[n.Name] = true
 		if err := countable(at+".Capacity", n.Capacity); err != nil {
 			return err
 		}
@@ -158,14 +153,9 @@ func (in *Input) validate() error {
 }
 
 func (in *Input) validateProfiles() error {
-	profiled := make(map[profile.Workload]bool, len(in.profiles))
 	for i := range in.profiles {
 		p := &in.profiles[i]
 		at := fmt.Sprintf("Profiles[%d]", i)
-		if profiled[p.Workload] {
-			return refuse(at+".Workload", p.Workload, "a workload that no other profile has")
-		}
-		profiled[p.Workload] = true
 		if err := p.Need.Validate(); err != nil {
 			return fmt.Errorf("requestreport: %s.Need: %w", at, err)
 		}

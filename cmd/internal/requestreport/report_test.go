@@ -400,7 +400,6 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for name, spoil := range map[string]func(*Input){
-		"Nodes[1].Name":          func(in *Input) { in.nodes[1].Name = in.nodes[0].Name },
 		"Nodes[2].Name":          func(in *Input) { in.nodes[2].Name = "" },
 		"Nodes[0].Capacity":      func(in *Input) { in.nodes[0].Capacity.CPU = -1 },
 		"Nodes[0].Allocatable":   func(in *Input) { in.nodes[0].Allocatable.Memory = math.Inf(1) },
@@ -408,9 +407,7 @@ func TestRefusals(t *testing.T) {
 		"Pods[2].Floor":          func(in *Input) { in.pods[2].Floor.CPU = -1 },
 		"Pods[2].Overhead":       func(in *Input) { in.pods[2].Overhead.Memory = math.Inf(1) },
 		"Pods[0].Requests":       func(in *Input) { in.pods[0].Requests.CPU = math.NaN() },
-		"Profiles[1].Workload":   func(in *Input) { in.profiles[1].Workload = web },
 		"Profiles[0].Containers": func(in *Input) { in.profiles[0].Containers[0].Target.CPU = -1 },
-		"Requests":               func(in *Input) { in.requests = false },
 	} {
 		in := small()
 		spoil(&in)
