@@ -31,8 +31,8 @@ type MachineConfig struct {
 
 // Event is a change of a pod's process.
 type Event struct {
-	UID     string
-	Process *children.Process
+	Node, UID string
+	Process   *children.Process
 	// Ready is the line that the process wrote when it was ready; empty for its start and its end.
 	Ready string
 	// Ended reports whether the process has ended.
@@ -161,7 +161,7 @@ func (m *Machine) stop() {
 func (m *Machine) runPod(p *pod, emit func(simnode.Transition)) {
 	process, err := m.start(p)
 	if process != nil {
-		event := Event{UID: p.uid, Process: process}
+		event := Event{Node: m.config.Name, UID: p.uid, Process: process}
 		m.config.Observer(event)
 		if line, err := process.Line(context.Background()); err == nil {
 			event.Ready = line
@@ -169,7 +169,7 @@ func (m *Machine) runPod(p *pod, emit func(simnode.Transition)) {
 			emit(simnode.Transition{At: time.Now(), UID: p.uid, Phase: simnode.Running, IP: ipOf(line)})
 		}
 		<-process.Done()
-		m.config.Observer(Event{UID: p.uid, Process: process, Ended: true})
+		m.config.Observer(Event{Node: m.config.Name, UID: p.uid, Process: process, Ended: true})
 		err = process.Err()
 	}
 	emit(simnode.Transition{At: time.Now(), UID: p.uid, Phase: m.end(p, err)})

@@ -419,7 +419,7 @@ func TestMachine(t *testing.T) {
 	r.bind(t, "a", "wait", "x", "y")
 	r.want(t, "a", simnode.Running)
 	started, ready := <-r.events, <-r.events
-	if started.UID != "a" || started.Process == nil || started.Ready != "" || started.Ended {
+	if started.UID != "a" || started.Node != "slice" || started.Process == nil || started.Ready != "" || started.Ended {
 		t.Errorf("start: got %+v", started)
 	}
 	if ready.Ready != "1 x y" || ready.Process != started.Process {
