@@ -169,7 +169,6 @@ require (
 	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	gomodules.xyz/jsonpatch/v2 v2.4.0 // indirect
-	gonum.org/v1/gonum v0.17.0 // indirect
 	gonum.org/v1/plot v0.17.0 // indirect
 	k8s.io/apiextensions-apiserver v0.37.2 // indirect
 	k8s.io/cloud-provider v0.37.2 // indirect
@@ -220,6 +219,7 @@ require (
 	github.com/spazio-scheduler/spazio/telemetry v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry/podsource v0.1.0
 	github.com/spazio-scheduler/spazio/testcluster v0.1.0
+	gonum.org/v1/gonum v0.17.0
 	helm.sh/helm/v4 v4.3.1
 	k8s.io/streaming v0.37.2
 	sigs.k8s.io/descheduler v0.36.0

@@ -48,6 +48,14 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Refuser returns the function by which a package refuses a value: want completes "must be", and the
+// Error that it returns wraps the package's reason.
+func Refuser(of string, reason error) func(name string, value any, want string) error {
+	return func(name string, value any, want string) error {
+		return &Error{Package: of, Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", reason, want)}
+	}
+}
+
 // By returns the first Error in err's tree that one of the packages made; nil if there is none.
 func By(err error, packages ...string) *Error {
 	//nolint:errorlint // it goes down the tree itself, as errors.As would to the first

@@ -21,6 +21,12 @@ func ExampleError() {
 	// true Config.Limit true
 }
 
+func ExampleRefuser() {
+	refuse := field.Refuser("queue", errors.New("invalid configuration"))
+	fmt.Println(refuse("Limit", -1, "at least 0"))
+	// Output: queue: Limit = -1: invalid configuration: must be at least 0
+}
+
 // An error is one line of bounded length whatever somebody else has sent.
 func TestError(t *testing.T) {
 	for _, tt := range []struct {

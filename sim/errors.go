@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spazio-scheduler/spazio/field"
 )
@@ -11,6 +10,4 @@ import (
 var ErrInvalid = errors.New("invalid configuration or input")
 
 // refuse makes a *field.Error; want completes "must be".
-func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "sim", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
-}
+var refuse = field.Refuser("sim", ErrInvalid)

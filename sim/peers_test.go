@@ -163,7 +163,7 @@ func TestVariantsDiffer(t *testing.T) {
 		"pressure":       {sim.Spazio{}, sim.Spazio{Pressure: true}},
 		"scalar":         {sim.Spazio{}, sim.Scalar{}},
 		"literal ledger": {sim.Scalar{}, sim.Scalar{Literal: true}},
-		"unit":           {sim.Scalar{}, sim.Scalar{Unit: sim.TypicalLoads}},
+		"unit":           {sim.Scalar{}, sim.Scalar{TypicalLoads: true}},
 	} {
 		if cmp.Equal(records(pair[0]), records(pair[1])) {
 			t.Errorf("%s: no difference", name)

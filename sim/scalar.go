@@ -11,25 +11,16 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// Unit is what a scalar estimator measures the room along u₁ in.
-type Unit uint8
-
-const (
-	// Headroom is h = k·s, in shares of the node.
-	Headroom Unit = iota
-	// TypicalLoads is k itself, the thesis's: its ruler is the fleet's typical
-	// load, which changes with the load.
-	TypicalLoads
-)
-
 // Scalar is Spazio with one estimator a node, on the room along u₁, in place of
 // one a channel, as the thesis has it. It is for comparison: everything else is
 // what the embedded Spazio says, and the agents' samples, filter, blocks, models
 // and churn are the real ones.
 type Scalar struct {
 	Spazio
-	// Unit is that of the estimator's signal.
-	Unit Unit
+	// TypicalLoads has the estimator measure the room along u₁ by k itself, as the thesis does: its ruler
+	// is the fleet's typical load, which changes with the load. Without, it is the headroom h = k·s, in
+	// shares of the node.
+	TypicalLoads bool
 	// Literal keeps the thesis's reserved_n in place of the ledger: a pod counts
 	// from its choice until the API shows it running, whether or not a report
 	// has absorbed it. And agents learn of pods from container events alone, not from
@@ -39,9 +30,6 @@ type Scalar struct {
 
 // Start implements Scheduler.
 func (o Scalar) Start(c *Cluster) (Policy, error) {
-	if o.Unit > TypicalLoads {
-		return nil, refuse("Unit", o.Unit, "Headroom or TypicalLoads")
-	}
 	s, err := o.build(c.run)
 	if err != nil {
 		return nil, err
@@ -96,7 +84,7 @@ func (a *scalarAgent) revise(r agent.Report, due bool, err error) (agent.Report,
 
 // signal is the room along u₁ as a share of the most there can be.
 func (a *scalarAgent) signal(r *agent.Report, why *agent.Why) (float64, error) {
-	if a.options.Unit == TypicalLoads {
+	if a.options.TypicalLoads {
 		most := a.options.Agent.Signal.Max
 		setDefault(&most, capacity.DefaultMax)
 		return r.K / most, nil
@@ -120,7 +108,7 @@ func (a *scalarAgent) learn(z float64, why *agent.Why) error {
 		setDefault(&perCore, agent.DefaultPodsPerCore)
 		c := a.options.Agent.Estimator
 		c.Prior = math.Max(z/(a.pods*perCore), 1e-6)
-		if a.options.Unit == TypicalLoads { // noise counts in the same ruler
+		if a.options.TypicalLoads { // noise counts in the same ruler
 			setDefault(&c.Noise, kalman.DefaultNoise)
 			c.Noise *= z * z
 		}

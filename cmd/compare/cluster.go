@@ -18,7 +18,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 )
 
 // ClusterConfig is a comparison on a cluster that is there. Rest and Image are required.
@@ -59,7 +58,7 @@ type fleet struct {
 // Cluster returns an error if the namespace exists, rights are missing, the power of a node is
 // unknown, or a scheduler does not place a pod within three minutes. Void runs are treated as in
 // Embedded.
-func Cluster(ctx context.Context, c ClusterConfig, say func(format string, args ...any)) (r schedulers.Report, err error) {
+func Cluster(ctx context.Context, c ClusterConfig, say func(format string, args ...any)) (r Report, err error) {
 	f, err := newFleet(c, say)
 	if err != nil {
 		return r, err
@@ -202,7 +201,7 @@ func (f *fleet) probe(ctx context.Context) error {
 	pods := f.client.CoreV1().Pods(Namespace)
 	names := slices.Compact(slices.Sorted(slices.Values(f.config.Schedulers)))
 	for i, scheduler := range names {
-		p := f.pod(fmt.Sprintf("probe-%d", i+1), scheduler, tierArgs(Namespace, "url"))
+		p := f.pod(fmt.Sprintf("probe-%d", i+1), scheduler, tierArgs("url"))
 		if _, err := pods.Create(ctx, p, metav1.CreateOptions{}); err != nil {
 			return describe("make a pod for "+scheduler, err)
 		}
@@ -264,7 +263,7 @@ func isReady(p *corev1.Pod) bool {
 }
 
 // run makes a run from start to end. Its pods are gone when it returns without an error.
-func (f *fleet) run(ctx context.Context, t turn) (r schedulers.Run, err error) {
+func (f *fleet) run(ctx context.Context, t turn) (r runResult, err error) {
 	a, err := f.newReplicas(ctx, f.config.Schedulers[t.scheduler])
 	if err != nil {
 		return r, err
@@ -275,7 +274,7 @@ func (f *fleet) run(ctx context.Context, t turn) (r schedulers.Run, err error) {
 	}
 	// An agent that is renewed meanwhile must not end a comparison of hours.
 	if (errors.Is(err, errPlacing) || errors.Is(err, errNoPower)) && ctx.Err() == nil {
-		r, err = schedulers.Run{Void: err.Error()}, nil
+		r, err = runResult{Void: err.Error()}, nil
 	}
 	if err == nil {
 		err = a.remove(ctx)
@@ -284,7 +283,7 @@ func (f *fleet) run(ctx context.Context, t turn) (r schedulers.Run, err error) {
 }
 
 // measure puts the load on and takes what the nodes took meanwhile.
-func (f *fleet) measure(ctx context.Context, a *deployed, t turn) (r schedulers.Run, err error) {
+func (f *fleet) measure(ctx context.Context, a *deployed, t turn) (r runResult, err error) {
 	if f.config.WarmUp > 0 {
 		if _, err := f.load(ctx, a, f.config.WarmUp, func() error { return nil }); err != nil {
 			return r, err

@@ -25,8 +25,8 @@ import (
 const port = 9710
 
 // tierArgs are those of a replica, which calls other tiers by their services.
-func tierArgs(namespace, tier string) []string {
-	return []string{"--tier", tier, "--listen", fmt.Sprint(":", port), "--services", fmt.Sprintf("*.%s.svc:%d", namespace, port)}
+func tierArgs(tier string) []string {
+	return []string{"--tier", tier, "--listen", fmt.Sprint(":", port), "--services", fmt.Sprintf("*.%s.svc:%d", Namespace, port)}
 }
 
 // pod returns a pod of a comparison by its arguments. The pods request no resources.
@@ -85,7 +85,7 @@ func (f *fleet) deployment(tier, scheduler string) *appsv1.Deployment {
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: tierLabels(tier)},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: tierLabels(tier), Annotations: map[string]string{controller: appName + "-" + tier}},
-				Spec:       f.spec(scheduler, tierArgs(Namespace, tier)),
+				Spec:       f.spec(scheduler, tierArgs(tier)),
 			},
 		},
 	}

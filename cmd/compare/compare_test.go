@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/procfs/sysfs"
 
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/slice"
 )
 
@@ -193,11 +192,11 @@ func TestOverhead(t *testing.T) {
 
 // A scheduler without any valid run makes no comparison.
 func TestEnough(t *testing.T) {
-	r := schedulers.Report{Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{{Scheduler: "a"}, {Scheduler: "b", Void: "late"}}}
+	r := Report{Schedulers: []string{"a", "b"}, Runs: []runResult{{Scheduler: "a"}, {Scheduler: "b", Void: "late"}}}
 	if err := enough(r); !errors.Is(err, ErrVoid) || !strings.Contains(err.Error(), "none of b counts: late") {
 		t.Errorf("error %v", err)
 	}
-	r.Runs = append(r.Runs, schedulers.Run{Scheduler: "b"})
+	r.Runs = append(r.Runs, runResult{Scheduler: "b"})
 	if err := enough(r); err != nil {
 		t.Errorf("error %v", err)
 	}

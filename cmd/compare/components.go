@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
@@ -34,15 +33,15 @@ var ladder = []part{
 // EmbeddedComponents measures what each part of a cluster takes, on slices of this machine:
 // Runs rounds of Duration each, after WarmUp each, of the last of the Schedulers. The rest
 // of the configuration is as Embedded's. Nothing is left behind.
-func EmbeddedComponents(ctx context.Context, c Config, say func(format string, args ...any)) (r schedulers.Components, err error) {
+func EmbeddedComponents(ctx context.Context, c Config, say func(format string, args ...any)) (r Components, err error) {
 	b, ctx, stop, err := newBench(ctx, c, say)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	r = schedulers.Components{Quality: simulatedQuality}
+	r = Components{Quality: simulatedQuality}
 	for _, p := range ladder {
-		r.Parts = append(r.Parts, schedulers.Component{Name: p.name, Alone: p.burn, CPUs: b.burnt(p)})
+		r.Parts = append(r.Parts, componentResult{Name: p.name, Alone: p.burn, CPUs: b.burnt(p)})
 	}
 	for round := range b.config.Runs {
 		for i, p := range ladder {

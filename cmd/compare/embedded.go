@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
@@ -36,7 +35,7 @@ type bench struct {
 // Embedded compares schedulers on slices of this machine, with a control plane of its own.
 // It reports its progress. Whatever happens, nothing is left behind; where runs are
 // void the report is returned with an error that wraps ErrVoid if no pair counts.
-func Embedded(ctx context.Context, c Config, say func(format string, args ...any)) (r schedulers.Report, err error) {
+func Embedded(ctx context.Context, c Config, say func(format string, args ...any)) (r Report, err error) {
 	b, ctx, stop, err := newBench(ctx, c, say)
 	if err != nil {
 		return r, err

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spazio-scheduler/spazio/field"
 )
@@ -28,6 +27,4 @@ var (
 )
 
 // refuse makes a *field.Error; want completes "must be".
-func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "compare", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
-}
+var refuse = field.Refuser("compare", ErrInvalid)

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 )
 
 // settings are what a guest is followed in, with all CPUs busy: by itself, and as a node.
@@ -22,7 +20,7 @@ var settings = []part{
 // while all CPUs are busy: of the last slice of a host, for Duration after WarmUp, in each of
 // the settings. The rest of the configuration is as EmbeddedComponents'. Nothing is left
 // behind.
-func EmbeddedFollowing(ctx context.Context, c Config, say func(format string, args ...any)) (r schedulers.Following, err error) {
+func EmbeddedFollowing(ctx context.Context, c Config, say func(format string, args ...any)) (r Following, err error) {
 	b, ctx, stop, err := newBench(ctx, c, say)
 	if err != nil {
 		return r, err
@@ -35,13 +33,13 @@ func EmbeddedFollowing(ctx context.Context, c Config, say func(format string, ar
 		if err != nil {
 			return r, failure(ctx, fmt.Errorf("%s: %w", p.name, err))
 		}
-		r.Settings = append(r.Settings, schedulers.FollowedGuest{Name: p.name, CPUs: len(b.slice(b.slices - 1)), Readings: readings})
+		r.Settings = append(r.Settings, followedResult{Name: p.name, CPUs: len(b.slice(b.slices - 1)), Readings: readings})
 	}
 	return r, nil
 }
 
 // following brings up a setting and follows the last slice.
-func (b *bench) following(ctx context.Context, p part) (readings []schedulers.FollowedReading, err error) {
+func (b *bench) following(ctx context.Context, p part) (readings []followedReading, err error) {
 	err = b.with(ctx, p, func(ctx context.Context, t *trial) error {
 		shared, err := t.site.share(ctx)
 		if err != nil {
@@ -62,7 +60,7 @@ func (b *bench) following(ctx context.Context, p part) (readings []schedulers.Fo
 const sampling = 20 * time.Millisecond
 
 // follow reads for a while the energy that a file publishes to a slice, and the slice's processor time.
-func (s *site) follow(ctx context.Context, file string, slice int, length time.Duration) ([]schedulers.FollowedReading, error) {
+func (s *site) follow(ctx context.Context, file string, slice int, length time.Duration) ([]followedReading, error) {
 	var f followedGuest
 	for end := time.Now().Add(length); time.Now().Before(end); {
 		f.taken(time.Now(), s.sliceCPU(slice))
@@ -86,7 +84,7 @@ type followedGuest struct {
 	clock    []clockReading // of late
 	first    time.Time      // of the first publication
 	last     energyPublication
-	readings []schedulers.FollowedReading
+	readings []followedReading
 }
 
 // clockReading is the processor time at a time.
@@ -127,7 +125,7 @@ func (f *followedGuest) published(at time.Time, micros uint64) {
 		f.first = at
 	} else if micros >= f.last.micros { // else the counter has begun anew
 		seconds := at.Sub(f.last.at).Seconds()
-		f.readings = append(f.readings, schedulers.FollowedReading{
+		f.readings = append(f.readings, followedReading{
 			At: at.Sub(f.first).Seconds(), Seconds: seconds,
 			Cores: (cpu - f.last.cpu).Seconds() / seconds, Watts: float64(micros-f.last.micros) / 1e6 / seconds,
 		})

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/cmd/compare/social"
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
@@ -45,7 +44,7 @@ func (c GuestsConfig) validate() error {
 // EmbeddedGuests measures how often spazio-host-energy publishes the energy of each guest of a host, and
 // what that takes, by the number of guests: control groups as libvirt makes them, in each
 // an idle server. Nothing is left behind.
-func EmbeddedGuests(ctx context.Context, c GuestsConfig, say func(format string, args ...any)) (r schedulers.Guests, err error) {
+func EmbeddedGuests(ctx context.Context, c GuestsConfig, say func(format string, args ...any)) (r Guests, err error) {
 	if err := c.validate(); err != nil {
 		return r, err
 	}
@@ -73,7 +72,7 @@ func EmbeddedGuests(ctx context.Context, c GuestsConfig, say func(format string,
 }
 
 // guests watches as many guests as there are slices.
-func (b *bench) guests(ctx context.Context, length time.Duration) (row schedulers.GuestsRow, err error) {
+func (b *bench) guests(ctx context.Context, length time.Duration) (row guestsRow, err error) {
 	services, running := simnode.NewGroup(ctx, func(err error) { b.say("%v", err) })
 	defer services.Stop()
 	s, err := b.newSite(running, services, false)
@@ -83,7 +82,7 @@ func (b *bench) guests(ctx context.Context, length time.Duration) (row scheduler
 	return row, failure(running, err)
 }
 
-func (s *site) guests(ctx context.Context, length time.Duration) (row schedulers.GuestsRow, err error) {
+func (s *site) guests(ctx context.Context, length time.Duration) (row guestsRow, err error) {
 	for i := range s.slices {
 		if _, err := s.start(roleApp, i, "--tier", social.Front); err != nil {
 			return row, err
@@ -114,7 +113,7 @@ func (s *site) guests(ctx context.Context, length time.Duration) (row schedulers
 		return row, err
 	}
 	took := s.between(began, end)
-	row = schedulers.GuestsRow{Guests: len(files), Publications: len(apart), Millicores: 1000 * took.cpu[rolePower] / took.seconds}
+	row = guestsRow{Guests: len(files), Publications: len(apart), Millicores: 1000 * took.cpu[rolePower] / took.seconds}
 	slices.Sort(apart)
 	var sum time.Duration
 	for _, d := range apart {

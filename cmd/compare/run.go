@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/cmd/compare/social"
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
@@ -23,7 +22,7 @@ type trial struct {
 }
 
 // run makes a run from start to end. Nothing of it is left but the control plane.
-func (b *bench) run(ctx context.Context, t turn) (r schedulers.Run, err error) {
+func (b *bench) run(ctx context.Context, t turn) (r runResult, err error) {
 	services, running := simnode.NewGroup(ctx, func(err error) { b.say("%v", err) })
 	defer services.Stop()
 	running, fail := context.WithCancelCause(running)
@@ -31,7 +30,7 @@ func (b *bench) run(ctx context.Context, t turn) (r schedulers.Run, err error) {
 	tr := &trial{bench: b, turn: t, app: newApp(b.client, b.config.Schedulers[t.scheduler])}
 	err = tr.prepare(running, services, fail)
 	if errors.Is(err, errPlacing) && context.Cause(running) == nil {
-		return schedulers.Run{Void: err.Error()}, tr.app.remove(running)
+		return runResult{Void: err.Error()}, tr.app.remove(running)
 	}
 	if err == nil {
 		r, err = tr.measure(running)
@@ -107,7 +106,7 @@ func (t *trial) startAgents(ctx context.Context, scheduler string, energy bool) 
 }
 
 // measure puts the load on and takes what all took meanwhile.
-func (t *trial) measure(ctx context.Context) (r schedulers.Run, err error) {
+func (t *trial) measure(ctx context.Context) (r runResult, err error) {
 	if t.config.WarmUp > 0 {
 		if _, err := t.load(ctx, t.config.WarmUp, func() error { return nil }); err != nil {
 			return r, err
@@ -130,7 +129,7 @@ func (t *trial) measure(ctx context.Context) (r schedulers.Run, err error) {
 	}
 	took := t.site.between(began, end)
 	bound, mean := t.app.bindings()
-	r = schedulers.Run{
+	r = runResult{
 		Seconds: took.seconds, Joules: took.joules, Overhead: took.overhead, CPU: took.cpu,
 		Bind: mean.Seconds(), Bound: bound, Pods: pods,
 	}

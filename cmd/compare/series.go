@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/cmd/compare/social"
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 )
 
 // attempts is how often a run may be made until it counts.
@@ -15,9 +14,9 @@ const attempts = 3
 
 // report makes all runs in their order, each by run. A void one is made again at once, so
 // that it has the same place in the order.
-func (c Config) report(ctx context.Context, quality, nodes string, say func(string, ...any), run func(context.Context, turn) (schedulers.Run, error)) (schedulers.Report, error) {
+func (c Config) report(ctx context.Context, quality, nodes string, say func(string, ...any), run func(context.Context, turn) (runResult, error)) (Report, error) {
 	names := labels(c.Schedulers)
-	r := schedulers.Report{Quality: quality, Settings: c.settings(nodes), Schedulers: names}
+	r := Report{Quality: quality, Settings: c.settings(nodes), Schedulers: names}
 	plan := turns(len(names), c.Runs)
 	for i, t := range plan {
 		for attempt := 1; ; attempt++ {
@@ -96,7 +95,7 @@ func (c Config) killAll(ctx context.Context, began time.Time, pair int, kill fun
 }
 
 // answered has a run tell how its requests fared, and whether it counts.
-func (c Config) answered(r *schedulers.Run, of social.LoadResult) {
+func (c Config) answered(r *runResult, of social.LoadResult) {
 	r.Requests, r.Errors, r.P50, r.P99, r.P999, r.Late = of.Requests, of.Errors, of.P50, of.P99, of.P999, of.Late
 	switch {
 	case of.Late > c.MostLate:

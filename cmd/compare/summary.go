@@ -2,8 +2,6 @@ package compare
 
 import (
 	"fmt"
-
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 )
 
 // settings are the configuration for a reader.
@@ -28,7 +26,7 @@ func (c Config) settings(nodes string) [][2]string {
 }
 
 // enough returns an error if a scheduler has no run that counts.
-func enough(r schedulers.Report) error {
+func enough(r Report) error {
 	for _, s := range r.Schedulers {
 		counted, void := 0, ""
 		for _, run := range r.Runs {

@@ -41,7 +41,7 @@ func variants(t *testing.T) map[string]map[string]any {
 // schedulers.
 func TestNamesAreTheCharts(t *testing.T) {
 	for _, minor := range Schedulers() {
-		name := schedulerProgram + (Config{Kubernetes: minor}).suffix(schedulerProgram)
+		name := schedulerProgram + (Config{Kubernetes: minor}).suffix()
 		if !slices.Contains(images(), name) {
 			t.Errorf("the schema of values has no digest of %s", name)
 		}
@@ -49,7 +49,7 @@ func TestNamesAreTheCharts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := NoRegistry + "/spazio-scheduler:dev" + (Config{Kubernetes: minor}).suffix(schedulerProgram)
+		want := NoRegistry + "/spazio-scheduler:dev" + (Config{Kubernetes: minor}).suffix()
 		if got := find(t, objects, "Deployment", "spazio-scheduler", "spec", "template", "spec", "containers", 0, "image"); got != want {
 			t.Errorf("%s: image %v, want %s", minor, got, want)
 		}

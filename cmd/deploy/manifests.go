@@ -79,7 +79,7 @@ func (c Config) Validate() error {
 	if c.Kubernetes != "" && !slices.Contains(Schedulers(), c.Kubernetes) {
 		return refuse("Kubernetes", c.Kubernetes, "one of "+strings.Join(Schedulers(), ", "))
 	}
-	if c.Tag != "" && !tagName.MatchString(c.Tag+c.suffix(schedulerProgram)) {
+	if c.Tag != "" && !tagName.MatchString(c.Tag+c.suffix()) {
 		return refuse("Tag", c.Tag, "letters, digits, dots, dashes and underscores, at most 128 of them")
 	}
 	return c.validateDigests()
@@ -96,7 +96,7 @@ func (c Config) validateDigests() error {
 		}
 	}
 	// Else a tag would take the place of what was to be named by its digest.
-	if name := schedulerProgram + c.suffix(schedulerProgram); c.Digests[schedulerProgram] != "" && c.Digests[name] == "" {
+	if name := schedulerProgram + c.suffix(); c.Digests[schedulerProgram] != "" && c.Digests[name] == "" {
 		return refuse("Digests", schedulerProgram, "with "+name+", the scheduler of Kubernetes "+c.Kubernetes)
 	}
 	return nil
@@ -153,8 +153,8 @@ func (c Config) values() (map[string]any, error) {
 
 // suffix ends the tag of a scheduler that is not of the default Kubernetes, and its name
 // among digests, as tools/images and the chart name them.
-func (c Config) suffix(program string) string {
-	if program != schedulerProgram || c.Kubernetes == "" || c.Kubernetes == DefaultScheduler() {
+func (c Config) suffix() string {
+	if c.Kubernetes == "" || c.Kubernetes == DefaultScheduler() {
 		return ""
 	}
 	return "-k8s" + c.Kubernetes

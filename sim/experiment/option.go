@@ -17,8 +17,8 @@ import (
 // field Hold of the struct Filter filter.hold. They are as safe for concurrent use as the configuration itself.
 type OptionFields map[string]reflect.Value
 
-// ErrUnknownOption is the reason where no field has the name; match it with errors.Is.
-var ErrUnknownOption = errors.New("no such option")
+// errUnknownOption is the reason where no field has the name.
+var errUnknownOption = errors.New("no such option")
 
 // errFixedOption is the reason where the field's type has no text.
 var errFixedOption = errors.New("cannot be set")
@@ -31,17 +31,18 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return fmt.Sprintf("option %s=%s: %v", e.Name, e.Value, e.Err) }
 
-// Unwrap returns the reason: ErrUnknownOption, that the field's type has no text, or that of the type's text.
+// Unwrap returns the reason: that no field has the name, that the field's type has no text, or that of the type's text.
 func (e *OptionError) Unwrap() error { return e.Err }
 
-// OptionsOf returns the exported fields of the struct that config points to, those of
-// structs within it included, of embedded ones by their names alone; none if it
+// OptionsOf returns the exported fields of the struct that config points to but those without which it
+// is wanted, those of structs within it included, of embedded ones by their names alone; none if it
 // points to something else.
-func OptionsOf[T any](config *T) OptionFields {
+func OptionsOf[T any](config *T, without ...string) OptionFields {
 	fields := OptionFields{}
 	if v := reflect.ValueOf(config).Elem(); v.Kind() == reflect.Struct {
 		fields.walk(v, "")
 	}
+	maps.DeleteFunc(fields, func(name string, _ reflect.Value) bool { return slices.Contains(without, name) })
 	return fields
 }
 
@@ -76,12 +77,12 @@ func kebab(name string) string {
 // Names lists the fields in order of their names.
 func (f OptionFields) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// Set assigns what the text states. The error is an *OptionError, and the field then has
-// the value it had.
+// Set assigns what the text states. The error is an *OptionError, which names all fields where none has
+// the name, and the field then has the value it had.
 func (f OptionFields) Set(name, text string) error {
 	field, ok := f[name]
 	if !ok {
-		return &OptionError{name, text, ErrUnknownOption}
+		return &OptionError{name, text, fmt.Errorf("%w; there are %s", errUnknownOption, strings.Join(f.Names(), ", "))}
 	}
 	value := reflect.New(field.Type())
 	if err := parseOption(value, text); err != nil {

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// ErrPairs is wrapped where an interval cannot be computed from the given pairs.
-var ErrPairs = errors.New("an interval needs at least two pairs of positive, finite numbers")
+// errPairs is wrapped where an interval cannot be computed from the given pairs.
+var errPairs = errors.New("an interval needs at least two pairs of positive, finite numbers")
 
 // PairedRatio returns the ratio of a to b, quantities above 0 that were measured in pairs, with its
 // 95 % confidence interval:
@@ -17,7 +17,7 @@ var ErrPairs = errors.New("an interval needs at least two pairs of positive, fin
 //	exp(mean ln(aᵢ/bᵢ)) · exp(±t(n−1) · s/√n)
 //
 // with s the standard deviation of the logarithms and t Student's quantile. What drifts slowly on
-// the machine is the same in both halves of a pair and cancels out. The error wraps ErrPairs.
+// the machine is the same in both halves of a pair and cancels out. The error wraps errPairs.
 func PairedRatio(a, b []float64) (Interval, error) {
 	if err := checkPairs(a, b); err != nil {
 		return Interval{}, err
@@ -26,7 +26,7 @@ func PairedRatio(a, b []float64) (Interval, error) {
 	for i := range a {
 		logs[i] = math.Log(a[i] / b[i])
 		if !(a[i] > 0 && b[i] > 0) || math.IsInf(logs[i], 0) || math.IsNaN(logs[i]) {
-			return Interval{}, fmt.Errorf("%w: pair %d is %v and %v", ErrPairs, i, a[i], b[i])
+			return Interval{}, fmt.Errorf("%w: pair %d is %v and %v", errPairs, i, a[i], b[i])
 		}
 	}
 	i := intervalOf(logs)
@@ -35,7 +35,7 @@ func PairedRatio(a, b []float64) (Interval, error) {
 }
 
 // PairedDifference returns the mean of a−b with its 95 % confidence interval, for quantities that
-// may be 0. The error wraps ErrPairs.
+// may be 0. The error wraps errPairs.
 func PairedDifference(a, b []float64) (Interval, error) {
 	if err := checkPairs(a, b); err != nil {
 		return Interval{}, err
@@ -45,7 +45,7 @@ func PairedDifference(a, b []float64) (Interval, error) {
 
 func checkPairs(a, b []float64) error {
 	if len(a) != len(b) || len(a) < 2 {
-		return fmt.Errorf("%w: %d and %d numbers", ErrPairs, len(a), len(b))
+		return fmt.Errorf("%w: %d and %d numbers", errPairs, len(a), len(b))
 	}
 	return nil
 }

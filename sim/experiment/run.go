@@ -51,8 +51,8 @@ type task struct {
 	seed      uint64
 }
 
-// ErrOwn refuses a scheduler of one's own that is nil, or whose name another has.
-var ErrOwn = errors.New("must be a scheduler under a name that Schedulers does not have")
+// errOwn refuses a scheduler of one's own that is nil, or whose name another has.
+var errOwn = errors.New("must be a scheduler under a name that Schedulers does not have")
 
 // Run runs every case under every scheduler with every seed. The first error
 // ends it; otherwise the rows depend on the arguments alone, not on Workers. It
@@ -98,7 +98,7 @@ func plan(cases []Case, o Options) ([]task, error) {
 	own := slices.Sorted(maps.Keys(o.Own))
 	for _, name := range own {
 		if _, err := byName(name); err == nil || name == Idle || o.Own[name] == nil {
-			return nil, &field.Error{Package: "experiment", Field: "Own", Value: name, Err: ErrOwn}
+			return nil, &field.Error{Package: "experiment", Field: "Own", Value: name, Err: errOwn}
 		}
 	}
 	for _, c := range cases {

@@ -17,13 +17,7 @@ var unset = []string{
 	"agent.estimator.prior", "agent.model.centre", "freshness.policy", "profiles.config.zone",
 }
 
-func settings(s *sim.Spazio) OptionFields {
-	fields := OptionsOf(s)
-	for _, name := range unset {
-		delete(fields, name)
-	}
-	return fields
-}
+func settings(s *sim.Spazio) OptionFields { return OptionsOf(s, unset...) }
 
 // Settings lists the names that Params.Set takes: the fields of sim.Spazio, as
 // agent.filter.hold for Agent.Filter.Hold.
@@ -39,11 +33,7 @@ func setOption(s *sim.Spazio, assignment string) error {
 		return fmt.Errorf("experiment: %w", &OptionError{Name: assignment, Err: errAssignment})
 	}
 	changed := *s
-	err := settings(&changed).Set(name, value)
-	switch {
-	case errors.Is(err, ErrUnknownOption):
-		return fmt.Errorf("experiment: %w; there are %s", err, strings.Join(Settings(), ", "))
-	case err != nil:
+	if err := settings(&changed).Set(name, value); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	if err := changed.Validate(); err != nil {

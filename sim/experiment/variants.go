@@ -27,17 +27,17 @@ const reference = "reference"
 var variants = []namedScheduler{
 	{reference, "Spazio in a stated configuration", func(Params) sim.Scheduler { return referenceSpazio() }},
 
-	{"source-headroom", "source in absolute headroom", literally(func(s *sim.Scalar) { s.Unit = sim.Headroom })},
-	{"source-headroom-signal", "the same, never above the signal", guarded(sim.Headroom, 1)},
-	{"source-headroom-pooled", "the same, costs pooled with the fleet's", guarded(sim.Headroom, 2)},
-	{"source-headroom-cautious", "the same, costs raised by a deviation", guarded(sim.Headroom, 3)},
+	{"source-headroom", "source in absolute headroom", literally(func(s *sim.Scalar) { s.TypicalLoads = false })},
+	{"source-headroom-signal", "the same, never above the signal", guarded(1)},
+	{"source-headroom-pooled", "the same, costs pooled with the fleet's", guarded(2)},
+	{"source-headroom-cautious", "the same, costs raised by a deviation", guarded(3)},
 	{"source-channels", "source, a cost a channel", func(Params) sim.Scheduler { return source(0).Spazio }},
 	{"source-ledger", "source, pods in flight until a report absorbs them", literally(func(s *sim.Scalar) { s.Literal = false })},
 	{"source-centred", "source, the centred filter", literally(func(s *sim.Scalar) { s.Agent.Estimator.Method = "" })},
 	{"source-events", "source, reports on events", literally(func(s *sim.Scalar) { s.Agent.MinInterval = 0 })},
 	{"source-merged", "source, models merged by node", literally(func(s *sim.Scalar) { s.Aggregate.Policy = thesis.PerNode })},
 	{"source-headroom-floored", "source-headroom, no cost below an eighth of the first", literally(func(s *sim.Scalar) {
-		s.Unit = sim.Headroom
+		s.TypicalLoads = false
 		s.Agent.Estimator.Floor = kalman.DefaultFloor
 	})},
 	{"source-cold-1", "source, one pod a core at first", literally(func(s *sim.Scalar) { s.Agent.PodsPerCore = 1 })},
@@ -128,8 +128,8 @@ func source(guards int) sim.Scalar {
 			Weight:    1e6,
 			NoPooling: guards < 2,
 		},
-		Unit:    sim.TypicalLoads,
-		Literal: true,
+		TypicalLoads: true,
+		Literal:      true,
 	}
 	if guards >= 1 {
 		s.Agent.Avail.Rule = "" // the lower of both
@@ -140,10 +140,10 @@ func source(guards int) sim.Scalar {
 	return s
 }
 
-func guarded(u sim.Unit, guards int) func(Params) sim.Scheduler {
+func guarded(guards int) func(Params) sim.Scheduler {
 	return func(Params) sim.Scheduler {
 		s := source(guards)
-		s.Unit = u
+		s.TypicalLoads = false
 		return s
 	}
 }

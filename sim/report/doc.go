@@ -5,7 +5,6 @@
 //   - text: tables that fit a terminal, CSV and JSON
 //   - comparison: schedulers, constants, rejections, recommenders and tuners compared
 //   - figures: the thesis's figures from recordings and the simulator
-//   - schedulers: schedulers measured on real processes, compared in pairs
 //
 // A [Chart] is panels of data one above the other, each with its legend beside it, as SVG or PNG:
 //

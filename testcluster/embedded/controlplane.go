@@ -158,9 +158,7 @@ var (
 )
 
 // refuse makes a *field.Error; want completes "must be".
-func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "embedded", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
-}
+var refuse = field.Refuser("embedded", errInvalid)
 
 // Config says where a control plane lives and whom it lets do what. The zero
 // value is ready to use. It is a plain value; Start keeps no reference to it but

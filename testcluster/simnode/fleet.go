@@ -57,8 +57,8 @@ type Config struct {
 // maxNodes is more than one process can simulate.
 const maxNodes = 100_000
 
-// Validate returns a *field.Error for the first field out of its range.
-func (c Config) Validate() error {
+// validate returns a *field.Error for the first field out of its range.
+func (c Config) validate() error {
 	switch {
 	case c.Cluster == nil && c.Client == nil:
 		return refuse(errInvalid, "Cluster", "nil", "set, or Client")
@@ -111,7 +111,7 @@ type Fleet struct {
 // ends early abandons the start, nothing more; when Start fails, nothing is left
 // behind.
 func Start(ctx context.Context, c Config) (*Fleet, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c = c.withDefaults()

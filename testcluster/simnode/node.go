@@ -16,7 +16,7 @@ import (
 type Node struct {
 	spec  NodeSpec
 	clock Clock
-	feed  *PodFeed
+	feed  *podFeed
 
 	mu    sync.Mutex
 	model *model
@@ -50,7 +50,7 @@ func NewNode(c NodeConfig) (*Node, error) {
 	return &Node{
 		spec:  NodeSpec{Name: c.Name, Cores: p.Cores, Memory: p.Memory, Labels: maps.Clone(c.Labels)},
 		clock: c.Clock,
-		feed:  NewPodFeed(now),
+		feed:  newPodFeed(now),
 		model: m,
 		wake:  make(chan struct{}, 1),
 	}, nil
@@ -133,9 +133,9 @@ func (n *Node) happened(t Transition) {
 	n.fresh = append(n.fresh, t)
 	wake(n.wake)
 	if t.Phase == starting {
-		n.feed.Churn(t.At)
+		n.feed.churn(t.At)
 	} else {
-		n.feed.Changed(t.At, n.model.Running(nil))
+		n.feed.changed(t.At, n.model.Running(nil))
 	}
 }
 

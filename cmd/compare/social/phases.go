@@ -1,7 +1,6 @@
 package social
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -10,9 +9,7 @@ import (
 )
 
 // refuse makes a *field.Error; want completes "must be".
-func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "social", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
-}
+var refuse = field.Refuser("social", ErrInvalid)
 
 // What a phase of a load may ask for, beside Read and Compose. Mix composes once in ten requests, as the
 // mixed load of DeathStarBench does; Rest sends nothing.

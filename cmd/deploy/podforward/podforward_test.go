@@ -388,7 +388,7 @@ func TestSelectedOnANode(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	good := podforward.Config{Cluster: &rest.Config{}, Namespace: "n", Port: 1, Find: podforward.Named("p")}
-	if err := good.Validate(); err != nil {
+	if _, err := podforward.New(good); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*podforward.Config){

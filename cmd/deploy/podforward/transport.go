@@ -45,8 +45,8 @@ var (
 	errRefused = errors.New("the API server does not forward")
 )
 
-// Validate returns a *field.Error for the first field that can't be used.
-func (c Config) Validate() error {
+// validate returns a *field.Error for the first field that can't be used.
+func (c Config) validate() error {
 	refuse := func(name string, value any, want string) error {
 		return &field.Error{Package: "podforward", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", errInvalid, want)}
 	}
@@ -76,7 +76,7 @@ type Transport struct {
 // New returns a Transport; it sends no request yet. Errors are *field.Error, or client-go's
 // of a Cluster that it can't make a client of.
 func New(c Config) (*Transport, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	client, err := kubernetes.NewForConfig(c.Cluster)

@@ -54,8 +54,8 @@ type batchRun struct {
 	index   map[types.NamespacedName]int
 	open    int // pods that have not ended
 	late    time.Duration
-	done    chan struct{}
-	killed  chan int // pods to be created anew
+	done    chan struct{} // closed when every pod has ended
+	killed  chan int      // pods to be created anew
 }
 
 // newBatchRun returns a run of the tasks under a scheduler. Its pods are called by the run's name and a
@@ -98,16 +98,16 @@ func (r *batchRun) delayed(by time.Duration) {
 	r.late = max(r.late, by)
 }
 
-// Late returns how much later than planned the latest pod could be scheduled. It compares
+// lateness returns how much later than planned the latest pod could be scheduled. It compares
 // with the batch's makespan: two batches are comparable only if both are small.
-func (r *batchRun) Late() time.Duration {
+func (r *batchRun) lateness() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.late
 }
 
-// Observe is for [simnode.Config]'s Observer; pods of others are ignored.
-func (r *batchRun) Observe(e simnode.Event) {
+// observe is for [simnode.Config]'s Observer; pods of others are ignored.
+func (r *batchRun) observe(e simnode.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i, ok := r.index[e.Pod]
@@ -163,11 +163,8 @@ func (r *batchRun) end(p *podRecord, at time.Time, failed bool) {
 	}
 }
 
-// Done is closed when every pod has ended.
-func (r *batchRun) Done() <-chan struct{} { return r.done }
-
-// Records returns what became of the pods so far, in order of submission.
-func (r *batchRun) Records() []podRecord {
+// snapshot returns what became of the pods so far, in order of submission.
+func (r *batchRun) snapshot() []podRecord {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.records)
@@ -179,8 +176,8 @@ type podCounts struct {
 	Total, Submitted, Bound, Running, Done int
 }
 
-// Counts returns the numbers of pods as they are now.
-func (r *batchRun) Counts() podCounts {
+// counts returns the numbers of pods as they are now.
+func (r *batchRun) counts() podCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := podCounts{Total: len(r.records)}

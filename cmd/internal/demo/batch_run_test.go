@@ -26,7 +26,7 @@ func closed(c <-chan struct{}) bool {
 func TestRunFollowsItsPods(t *testing.T) {
 	client := fake.NewClientset()
 	run := newBatchRun("mine", "mine", []batchTask{{Work: time.Second, Memory: 1 << 20}, {Work: 2 * time.Second}})
-	if err := run.Submit(t.Context(), client, simnode.Clock{}); err != nil {
+	if err := run.submit(t.Context(), client, simnode.Clock{}); err != nil {
 		t.Fatal(err)
 	}
 	pods, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
@@ -55,22 +55,22 @@ func TestRunFollowsItsPods(t *testing.T) {
 		{"mine-2", simnode.Failed, podCounts{Done: 2}},
 	}
 	for i, step := range steps {
-		if closed(run.Done()) {
+		if closed(run.done) {
 			t.Fatalf("done before step %d", i)
 		}
-		run.Observe(simnode.Event{
+		run.observe(simnode.Event{
 			Pod:  types.NamespacedName{Namespace: namespace, Name: step.pod},
 			Node: "node", Transition: simnode.Transition{At: at(float64(i)), Phase: step.phase},
 		})
 		step.counts.Total, step.counts.Submitted = 2, 2
-		if diff := cmp.Diff(step.counts, run.Counts()); diff != "" {
+		if diff := cmp.Diff(step.counts, run.counts()); diff != "" {
 			t.Errorf("step %d (-want +got):\n%s", i, diff)
 		}
 	}
-	if !closed(run.Done()) {
+	if !closed(run.done) {
 		t.Error("not done although every pod has ended")
 	}
-	records := run.Records()
+	records := run.snapshot()
 	if r := records[0]; r.Node != "node" || r.Bound != at(0) || r.Running != at(1) || r.Done != at(4) || r.Failed {
 		t.Errorf("first pod: got %+v", r)
 	}
@@ -81,7 +81,7 @@ func TestRunFollowsItsPods(t *testing.T) {
 
 func TestRunOfNothingIsDone(t *testing.T) {
 	run := newBatchRun("mine", "mine", nil)
-	if !closed(run.Done()) {
+	if !closed(run.done) {
 		t.Error("a run without pods waits for them")
 	}
 }

@@ -57,13 +57,13 @@ const submitters = 8
 // gate keeps pods from being scheduled before the last is there.
 const gate = "spazio-scheduler.github.io/batch"
 
-// Submit creates the pods and then releases them, so that how fast the API server takes them is not part
+// submit creates the pods and then releases them, so that how fast the API server takes them is not part
 // of the run. It returns when all are released, or with an error when one could not be or ctx ended. If
 // pods have owners, it creates those anew that are killed, after the time that the controller of Jobs waits, and
 // returns when all are done. It is called once.
-func (r *batchRun) Submit(ctx context.Context, client kubernetes.Interface, clock simnode.Clock) error {
-	plan := r.Records()
-	err := r.submit(ctx, client, clock, plan)
+func (r *batchRun) submit(ctx context.Context, client kubernetes.Interface, clock simnode.Clock) error {
+	plan := r.snapshot()
+	err := r.create(ctx, client, clock, plan)
 	if err != nil || !slices.ContainsFunc(plan, func(p podRecord) bool { return p.Owner != "" }) {
 		return err
 	}
@@ -97,7 +97,7 @@ func (r *batchRun) replace(ctx context.Context, client kubernetes.Interface, clo
 	}
 }
 
-func (r *batchRun) submit(ctx context.Context, client kubernetes.Interface, clock simnode.Clock, plan []podRecord) error {
+func (r *batchRun) create(ctx context.Context, client kubernetes.Interface, clock simnode.Clock, plan []podRecord) error {
 	pods := client.CoreV1().Pods(namespace)
 	err := each(ctx, plan, func(ctx context.Context, i int) error {
 		pod := r.pod(plan[i].Name, plan[i].batchTask)

@@ -32,7 +32,7 @@ func TestPodsAtOnceExistBeforeTheFirstIsScheduled(t *testing.T) {
 	})
 	run := newBatchRun("mine", "mine", make([]batchTask, 40))
 	before := time.Now()
-	if err := run.Submit(t.Context(), client, simnode.Clock{}); err != nil {
+	if err := run.submit(t.Context(), client, simnode.Clock{}); err != nil {
 		t.Fatal(err)
 	}
 	if want := slices.Concat(slices.Repeat([]string{"create"}, 40), slices.Repeat([]string{"patch"}, 40)); !slices.Equal(verbs, want) {
@@ -47,13 +47,13 @@ func TestPodsAtOnceExistBeforeTheFirstIsScheduled(t *testing.T) {
 			t.Errorf("%s keeps %v", pod.Name, pod.Spec.SchedulingGates)
 		}
 	}
-	records := run.Records()
+	records := run.snapshot()
 	for _, r := range records {
 		if !r.Created.Equal(records[0].Created) || r.Created.Before(before) {
 			t.Errorf("%s: got start %v, the first %v", r.Name, r.Created, records[0].Created)
 		}
 	}
-	if late := run.Late(); late <= 0 || late > time.Since(before) {
+	if late := run.lateness(); late <= 0 || late > time.Since(before) {
 		t.Errorf("got the last released %v after the first", late)
 	}
 }

@@ -27,7 +27,7 @@ const spread = .2
 
 // unlikeTasks returns the pods of several owners, in an order drawn by chance. What
 // one pod takes of the CPU and of memory lies within a fifth of its owner's average. A killed pod is
-// created anew (see batchRun.Submit). The seed and the owners alone decide.
+// created anew (see batchRun.submit). The seed and the owners alone decide.
 func unlikeTasks(seed uint64, owners []podOwner) []batchTask {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	startups := rand.New(rand.NewPCG(seed, 5))

@@ -59,7 +59,7 @@ func TestKilledPodsAreSubmittedAgain(t *testing.T) {
 		client := fake.NewClientset()
 		run := newBatchRun("act", "mine", []batchTask{{Owner: "large", Cores: .5, Work: time.Second}})
 		submitted := make(chan error, 1)
-		go func() { submitted <- run.Submit(t.Context(), client, simnode.Clock{}) }()
+		go func() { submitted <- run.submit(t.Context(), client, simnode.Clock{}) }()
 		synctest.Wait()
 		begin := time.Now()
 		names := func() (all []string) {
@@ -77,7 +77,7 @@ func TestKilledPodsAreSubmittedAgain(t *testing.T) {
 			return all
 		}
 		observe := func(name string, phase simnode.Phase) {
-			run.Observe(simnode.Event{
+			run.observe(simnode.Event{
 				Pod:  types.NamespacedName{Namespace: namespace, Name: name},
 				Node: "node", Transition: simnode.Transition{At: time.Now(), Phase: phase},
 			})
@@ -94,7 +94,7 @@ func TestKilledPodsAreSubmittedAgain(t *testing.T) {
 		}
 		live("act-1", 1, simnode.Failed)
 		time.Sleep(9 * time.Second)
-		if got := names(); len(got) != 1 || closed(run.Done()) {
+		if got := names(); len(got) != 1 || closed(run.done) {
 			t.Errorf("after nine seconds: got pods %v", got)
 		}
 		time.Sleep(2 * time.Second)
@@ -107,14 +107,14 @@ func TestKilledPodsAreSubmittedAgain(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		live("act-1.2", 3, simnode.Succeeded)
-		if err := <-submitted; err != nil || !closed(run.Done()) {
+		if err := <-submitted; err != nil || !closed(run.done) {
 			t.Fatalf("the run has not ended: %v", err)
 		}
-		r := run.Records()[0]
+		r := run.snapshot()[0]
 		if r.Kills != 2 || r.Failed || r.Node != "node" || r.Created.After(begin) || r.Done.Sub(r.Created) != 32*time.Second {
 			t.Errorf("%+v", r)
 		}
-		if s := summarise(run.Records()); s.Kills != 2 || s.Pods != 1 || s.Failed != 0 || s.Sojourn.Mean != 32 {
+		if s := summarise(run.snapshot()); s.Kills != 2 || s.Pods != 1 || s.Failed != 0 || s.Sojourn.Mean != 32 {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -113,7 +113,7 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
 		Clock:   c.clock,
 		Observer: func(e simnode.Event) {
 			if run := c.batch.Load(); run != nil {
-				run.Observe(e)
+				run.observe(e)
 			}
 		},
 		OnError: func(err error) { d.screen.Printf("%v", err) },

@@ -11,14 +11,13 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/compare"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 )
 
 // cluster compares on the kubeconfig's.
-func (f *compareFlags) cluster(ctx context.Context, c compare.Config, stderr io.Writer) (schedulers.Report, error) {
+func (f *compareFlags) cluster(ctx context.Context, c compare.Config, stderr io.Writer) (compare.Report, error) {
 	at, err := podforward.Cluster(f.kubeconfig, "")
 	if err != nil {
-		return schedulers.Report{}, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		return compare.Report{}, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
 	return compare.Cluster(ctx, compare.ClusterConfig{Config: c, Rest: at.Config, Image: f.image, Replace: f.replace}, progress(stderr))
 }

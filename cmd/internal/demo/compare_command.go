@@ -14,7 +14,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/compare"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -132,13 +131,13 @@ func (f *compareFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stde
 		}
 	}
 	if f.kubeconfig != "" {
-		return f.outcome(ctx, stdout, func() (schedulers.Report, error) { return f.cluster(ctx, c, stderr) })
+		return f.outcome(ctx, stdout, func() (compare.Report, error) { return f.cluster(ctx, c, stderr) })
 	}
-	return f.outcome(ctx, stdout, func() (schedulers.Report, error) { return compare.Embedded(ctx, c, progress(stderr)) })
+	return f.outcome(ctx, stdout, func() (compare.Report, error) { return compare.Embedded(ctx, c, progress(stderr)) })
 }
 
 // outcome prints the report of a comparison, and saves it.
-func (f *compareFlags) outcome(ctx context.Context, stdout io.Writer, of func() (schedulers.Report, error)) error {
+func (f *compareFlags) outcome(ctx context.Context, stdout io.Writer, of func() (compare.Report, error)) error {
 	r, err := of()
 	switch {
 	case ctx.Err() != nil:

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/cmd/compare"
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 )
 
 // An interrupted comparison reports what it could not remove, and does not exit as if it had completed.
@@ -21,7 +20,7 @@ func TestInterrupted(t *testing.T) {
 		err  error
 		want string
 	}{"gone": {nil, "interrupted"}, "left": {left, "interrupted: context canceled; the namespace: it is still there"}} {
-		err := (&compareFlags{}).outcome(ctx, io.Discard, func() (schedulers.Report, error) { return schedulers.Report{}, errors.Join(ctx.Err(), test.err) })
+		err := (&compareFlags{}).outcome(ctx, io.Discard, func() (compare.Report, error) { return compare.Report{}, errors.Join(ctx.Err(), test.err) })
 		if err == nil || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %s", name, err, test.want)
 		}

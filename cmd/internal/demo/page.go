@@ -47,7 +47,7 @@ func (r *runs) show() (shown []web.Run) {
 	all := r.all
 	r.mu.Unlock()
 	for _, run := range all {
-		records := run.batch.Records()
+		records := run.batch.snapshot()
 		courses := make([]page.Course, len(records))
 		for i, p := range records {
 			courses[i] = page.Course{Created: p.Created, Bound: p.Bound, Running: p.Running, Done: p.Done, Failed: p.Failed}

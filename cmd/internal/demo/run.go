@@ -151,7 +151,7 @@ func (d *demo) follow(ctx context.Context, run *batchRun, pace *runPace) ([]podR
 	d.cluster.runs.add(profile, run)
 	start := d.cluster.clock.Now()
 	view := newView(d.screen, func() frame {
-		return frame{Profile: profile, Elapsed: d.cluster.clock.Now().Sub(start), podCounts: run.Counts(), Nodes: d.cluster.nodes()}
+		return frame{Profile: profile, Elapsed: d.cluster.clock.Now().Sub(start), podCounts: run.counts(), Nodes: d.cluster.nodes()}
 	})
 	defer view.stop()
 
@@ -162,17 +162,17 @@ func (d *demo) follow(ctx context.Context, run *batchRun, pace *runPace) ([]podR
 	lateness := measure(ctx)
 	defer lateness.stop()
 	running.Go(func() {
-		if err := run.Submit(ctx, d.cluster.client, d.cluster.clock); err != nil {
+		if err := run.submit(ctx, d.cluster.client, d.cluster.clock); err != nil {
 			cancel(err)
 		}
 	})
 	for {
 		select {
-		case <-run.Done():
+		case <-run.done:
 			running.Wait()
-			pace.Late, pace.Lag = run.Late().Seconds(), lateness.stop().Seconds()*d.cluster.clock.Scale()
+			pace.Late, pace.Lag = run.lateness().Seconds(), lateness.stop().Seconds()*d.cluster.clock.Scale()
 			view.finish()
-			return run.Records(), nil
+			return run.snapshot(), nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-view.ticker.C:

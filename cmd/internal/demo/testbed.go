@@ -42,7 +42,7 @@ func newTestbedCommand() *cobra.Command {
 			c.Greedy, c.Progress = plan == "greedy", cmd.ErrOrStderr()
 			c.OnResult = func(r testbedResult) error {
 				if output == "table" {
-					return r.WriteText(cmd.OutOrStdout())
+					return r.writeText(cmd.OutOrStdout())
 				}
 				return encode(cmd.OutOrStdout(), r)
 			}

@@ -68,9 +68,9 @@ func runsOf(o profiler.Outcome) map[string]jobRun {
 // abreast is how many jobs' columns stand beside each other in lines that a terminal holds.
 const abreast = 10
 
-// WriteText writes the matrix, a part of it below the other where there are many jobs, and what the plan
+// writeText writes the matrix, a part of it below the other where there are many jobs, and what the plan
 // comes to.
-func (r testbedResult) WriteText(w io.Writer) error {
+func (r testbedResult) writeText(w io.Writer) error {
 	title := "Mean seconds of the job of a row beside that of a column"
 	for beside := range slices.Chunk(r.Jobs, abreast) {
 		if err := r.matrix(title, beside).WriteText(w, text.Terminal); err != nil {

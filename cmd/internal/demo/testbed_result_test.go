@@ -22,7 +22,7 @@ func TestWriteText(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := r.WriteText(&b); err != nil {
+	if err := r.writeText(&b); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {

@@ -39,7 +39,7 @@ func checkDirectory(flag, dir string) error {
 // checkSeeds returns an error if a number of seeds is out of range.
 func checkSeeds(n int) error {
 	if n < 1 || n > 10_000 {
-		return fmt.Errorf("--seeds %d, want 1 to 10000: %w", n, ErrFlag)
+		return fmt.Errorf("--seeds %d, want 1 to 10000: %w", n, errFlag)
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func (p *plan) checkGiven() error {
 	for _, name := range []string{"batch", "duration"} {
 		f := p.flags.Lookup(name)
 		if value := f.Value.String(); f.Changed && (value == "0" || strings.HasPrefix(value, "-")) {
-			return fmt.Errorf("--%s %s, want more than 0: %w", name, value, ErrFlag)
+			return fmt.Errorf("--%s %s, want more than 0: %w", name, value, errFlag)
 		}
 	}
 	return nil

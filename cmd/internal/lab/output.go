@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// ErrFlag is a flag with a value out of range; match it with errors.Is.
-var ErrFlag = errors.New("out of range")
+// errFlag is a flag with a value out of range; match it with errors.Is.
+var errFlag = errors.New("out of range")
 
 // output are the flags of what is printed.
 type output struct {
@@ -26,7 +26,7 @@ func (o *output) bind(set *pflag.FlagSet) {
 
 func (o *output) validate() error {
 	if !slices.Contains([]string{"table", "wide", "json", "csv"}, o.format) {
-		return fmt.Errorf("--output %s, want table, wide, json or csv: %w", o.format, ErrFlag)
+		return fmt.Errorf("--output %s, want table, wide, json or csv: %w", o.format, errFlag)
 	}
 	return nil
 }

@@ -133,9 +133,9 @@ func checkPredictions(path string) error {
 func (f *evaluateFlags) own() (*profile.Preset, error) {
 	switch {
 	case f.halfLife != 0 && f.halfLife < time.Second:
-		return nil, fmt.Errorf("--half-life %v, want a second or more: %w", f.halfLife, ErrFlag)
+		return nil, fmt.Errorf("--half-life %v, want a second or more: %w", f.halfLife, errFlag)
 	case !(f.percentile >= 0 && f.percentile <= 1):
-		return nil, fmt.Errorf("--percentile %v, want above 0 to 1: %w", f.percentile, ErrFlag)
+		return nil, fmt.Errorf("--percentile %v, want above 0 to 1: %w", f.percentile, errFlag)
 	case f.halfLife == 0 && f.percentile == 0:
 		return nil, nil
 	}

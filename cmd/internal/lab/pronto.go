@@ -101,7 +101,7 @@ func (f *prontoFlags) sources(ctx context.Context) (all []prediction.Source, err
 	for _, series := range f.series {
 		name, dir, ok := strings.Cut(series, "=")
 		if !ok {
-			return nil, command.Usage(fmt.Errorf("--series %s, want NAME=DIR: %w", series, ErrFlag))
+			return nil, command.Usage(fmt.Errorf("--series %s, want NAME=DIR: %w", series, errFlag))
 		}
 		s, err := prediction.ReadSeries(name, os.DirFS(dir))
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
@@ -38,7 +39,7 @@ what the reports would have been with other options, and with --output csv every
 report as it was and as it would have been.
 
 The options of --set are
-` + strings.Join(text.Wrap(strings.Join(replayNames(), ", "), 78), "\n") + `.
+` + strings.Join(text.Wrap(strings.Join(replayOptions(new(agent.Config)).Names(), ", "), 78), "\n") + `.
 
 It exits with 0, with 1 if --verify finds a difference or the recording can't be
 read, and with 2 if it was called wrongly. A torn end, as a crash leaves it, is

@@ -23,15 +23,8 @@ var notReplayed = []string{
 // replayOptions returns the fields of c that can be set, by name: filter.hold is
 // c.Filter.Hold.
 func replayOptions(c *agent.Config) experiment.OptionFields {
-	all := experiment.OptionsOf(c)
-	for _, name := range notReplayed {
-		delete(all, name)
-	}
-	return all
+	return experiment.OptionsOf(c, notReplayed...)
 }
-
-// replayNames lists the options that can be set.
-func replayNames() []string { return replayOptions(new(agent.Config)).Names() }
 
 // replayAssign assigns key=value to c.
 func replayAssign(c *agent.Config, assignment string) error {
@@ -39,11 +32,7 @@ func replayAssign(c *agent.Config, assignment string) error {
 	if !ok {
 		return fmt.Errorf("%q is not key=value", assignment)
 	}
-	err := replayOptions(c).Set(key, value)
-	if errors.Is(err, experiment.ErrUnknownOption) {
-		return fmt.Errorf("%w; there are %s", err, strings.Join(replayNames(), ", "))
-	}
-	return err
+	return replayOptions(c).Set(key, value)
 }
 
 // checkAssignments returns an error of errSet that names the first assignment that can't be made.

@@ -93,7 +93,7 @@ func (f *sensitivityFlags) run(ctx context.Context, args []string, stdout, stder
 func (f *sensitivityFlags) validate() error {
 	for _, s := range f.scales {
 		if !(s > 0) || s == 1 || math.IsInf(s, 1) {
-			return fmt.Errorf("--scale %g, want finite numbers above 0 other than 1: %w", s, ErrFlag)
+			return fmt.Errorf("--scale %g, want finite numbers above 0 other than 1: %w", s, errFlag)
 		}
 	}
 	return f.plan.validate()

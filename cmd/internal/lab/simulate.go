@@ -82,7 +82,7 @@ func newSimulateCommand() *cobra.Command {
 	return cmd
 }
 
-var errNoExperiment = fmt.Errorf("no experiment is named, and --list shows them: %w", ErrFlag)
+var errNoExperiment = fmt.Errorf("no experiment is named, and --list shows them: %w", errFlag)
 
 func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if f.list {
@@ -137,7 +137,7 @@ func (f *simulateFlags) kept(o *experiment.Options) (done func() error, err erro
 		return func() error { return nil }, nil
 	}
 	if o.Observe != nil {
-		return nil, command.Usage(fmt.Errorf("--keep has no pods: %w", ErrFlag))
+		return nil, command.Usage(fmt.Errorf("--keep has no pods: %w", errFlag))
 	}
 	file, err := os.OpenFile(f.keep, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {

@@ -81,7 +81,7 @@ func (f *tuningFlags) check() error {
 		return err
 	}
 	if len(f.scenarios) == 0 || len(f.tuners) == 0 {
-		return fmt.Errorf("--limits, --tuners: name at least one: %w", ErrFlag)
+		return fmt.Errorf("--limits, --tuners: name at least one: %w", errFlag)
 	}
 	for _, s := range named[tuning.Scenario](f.scenarios) {
 		for _, t := range named[tuning.Tuner](f.tuners) {

@@ -85,7 +85,7 @@ func (o *objects) sample(ctx context.Context, c *Config, nodes map[string]*clust
 	if len(o.agents) == 0 {
 		return []string{fmt.Sprintf("No agents run in namespace %s: what nodes use is unknown.", deploy.AgentNamespace)}, nil
 	}
-	started := c.Now()
+	started := c.now()
 	p, err := newPoll(c, nodes, o.agents, started)
 	if err != nil {
 		return nil, err
@@ -93,10 +93,10 @@ func (o *objects) sample(ctx context.Context, c *Config, nodes map[string]*clust
 	for round := time.Duration(0); round <= c.For; {
 		bounded, cancel := ctx, context.CancelFunc(func() {})
 		if round > 0 {
-			bounded, cancel = c.Bound(ctx, started.Add(round+sampleEvery))
+			bounded, cancel = c.bound(ctx, started.Add(round+sampleEvery))
 		}
-		p.ask(bounded, c.Now())
-		p.list(bounded, c.Now())
+		p.ask(bounded, c.now())
+		p.list(bounded, c.now())
 		cancel()
 		if ctx.Err() != nil && round == 0 {
 			return nil, ctx.Err()
@@ -104,10 +104,10 @@ func (o *objects) sample(ctx context.Context, c *Config, nodes map[string]*clust
 		if c.Progress != nil && c.For > 0 && round%time.Minute == 0 {
 			fmt.Fprintf(c.Progress, "%v of %v: %d of %s answer\n", round, c.For, p.answering(), text.Count(len(p.agents), "agent"))
 		}
-		took := c.Now().Sub(started)
+		took := c.now().Sub(started)
 		for round += sampleEvery; round < took; round += sampleEvery { // rounds that were missed
 		}
-		if round <= c.For && c.Wait(ctx, started.Add(round)) != nil {
+		if round <= c.For && c.wait(ctx, started.Add(round)) != nil {
 			notes = append(notes, fmt.Sprintf("Interrupted after %v of %v.", took.Round(time.Second), c.For))
 			break
 		}
@@ -122,7 +122,7 @@ func newPoll(c *Config, nodes map[string]*clusterNode, pods map[string]string, a
 	if err != nil {
 		return nil, fmt.Errorf("requestreport: %w", err)
 	}
-	p := &poll{nodes: nodes, now: c.Now, pods: client.CoreV1().Pods(deploy.AgentNamespace), agents: map[string]*nodeAgent{}, listedAt: at}
+	p := &poll{nodes: nodes, now: c.now, pods: client.CoreV1().Pods(deploy.AgentNamespace), agents: map[string]*nodeAgent{}, listedAt: at}
 	for node, pod := range pods {
 		p.found(node, pod)
 	}
@@ -220,7 +220,7 @@ func (p *poll) ask(ctx context.Context, at time.Time) {
 			if of.Use == nil {
 				of.Use = &nodeUse{}
 			}
-			of.Use.Add(answers[i].sample(at, of))
+			of.Use.add(answers[i].sample(at, of))
 		}
 	}
 }

@@ -68,9 +68,9 @@ func TestSlowRoundsDoNotTakeLonger(t *testing.T) {
 		w.SampledAt = noon.Add(time.Duration(now.Load()) * time.Second)
 		return w
 	}, nil)}
-	c.Bound = unbounded
-	c.Now = func() time.Time { return noon.Add(time.Duration(now.Load()) * time.Second) }
-	c.Wait = func(_ context.Context, until time.Time) error {
+	c.bound = unbounded
+	c.now = func() time.Time { return noon.Add(time.Duration(now.Load()) * time.Second) }
+	c.wait = func(_ context.Context, until time.Time) error {
 		now.Store(max(now.Load(), int64(until.Sub(noon)/time.Second)))
 		return nil
 	}
@@ -82,7 +82,7 @@ func TestSlowRoundsDoNotTakeLonger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := r.Nodes[1].Spans; n != 4 || asked.Load() != 4 || !in.MadeAt.Equal(noon) || now.Load() != 60 { // at 0, 40, 50 and 60 s
+	if n := r.Nodes[1].Spans; n != 4 || asked.Load() != 4 || !in.madeAt.Equal(noon) || now.Load() != 60 { // at 0, 40, 50 and 60 s
 		t.Errorf("%d spans of %d answers, after %d s", n, asked.Load(), now.Load())
 	}
 }
@@ -98,7 +98,7 @@ func TestAnAgentThatHangs(t *testing.T) {
 		}
 		return why(times)
 	}, nil)}
-	c.Bound = func(ctx context.Context, until time.Time) (context.Context, context.CancelFunc) {
+	c.bound = func(ctx context.Context, until time.Time) (context.Context, context.CancelFunc) {
 		bounds = append(bounds, until.Sub(noon))
 		ctx, cancel := context.WithCancelCause(ctx)
 		end.Store(&cancel)
@@ -153,7 +153,7 @@ func TestAgentsThatHangComeLast(t *testing.T) {
 	}))
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
-	r := gather(t, Config{For: 30 * time.Second, Cluster: &rest.Config{Host: s.URL}, Bound: func(ctx context.Context, _ time.Time) (context.Context, context.CancelFunc) {
+	r := gather(t, Config{For: 30 * time.Second, Cluster: &rest.Config{Host: s.URL}, bound: func(ctx context.Context, _ time.Time) (context.Context, context.CancelFunc) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		end.Store(&cancel)
 		return ctx, func() { cancel(nil) }

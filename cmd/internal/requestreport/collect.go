@@ -29,10 +29,10 @@ type Config struct {
 	Progress io.Writer
 	// Source names the cluster in the report.
 	Source string
-	// Now is the time, Wait waits until a time, and Bound ends a context then; nil is the real time.
-	Now   func() time.Time
-	Wait  func(context.Context, time.Time) error
-	Bound func(context.Context, time.Time) (context.Context, context.CancelFunc)
+	// now is the time, wait waits until a time, and bound ends a context then; nil is the real time.
+	now   func() time.Time
+	wait  func(context.Context, time.Time) error
+	bound func(context.Context, time.Time) (context.Context, context.CancelFunc)
 }
 
 // mostFor bounds For: what is kept of a node grows with it.
@@ -58,8 +58,8 @@ func Collect(ctx context.Context, c Config) (Input, error) {
 	if err := c.validate(); err != nil {
 		return Input{}, err
 	}
-	if c.Now == nil {
-		c.Now, c.Wait, c.Bound = time.Now, wait, context.WithDeadline
+	if c.now == nil {
+		c.now, c.wait, c.bound = time.Now, wait, context.WithDeadline
 	}
 	o := newObjects(len(c.Recordings) > 0)
 	var err error
@@ -72,22 +72,22 @@ func Collect(ctx context.Context, c Config) (Input, error) {
 	if err != nil {
 		return Input{}, err
 	}
-	in := Input{MadeAt: c.Now(), Source: c.Source, Requests: c.Cluster != nil || c.Objects != nil, Pods: o.pods, Notes: o.notes}
+	in := Input{madeAt: c.now(), source: c.Source, requests: c.Cluster != nil || c.Objects != nil, pods: o.pods, notes: o.notes}
 	nodes := o.nodes
 	switch {
 	case len(c.Recordings) > 0:
 		var notes []string
 		notes, err = o.replay(c.Recordings, nodes)
-		in.Notes = append(in.Notes, notes...)
+		in.notes = append(in.notes, notes...)
 	case c.Objects == nil:
 		var notes []string
 		notes, err = o.sample(ctx, &c, nodes)
-		in.Notes = append(in.Notes, notes...)
+		in.notes = append(in.notes, notes...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		in.Nodes = append(in.Nodes, *nodes[name])
+		in.nodes = append(in.nodes, *nodes[name])
 	}
-	in.Profiles = o.profiles
+	in.profiles = o.profiles
 	return in, err
 }
 

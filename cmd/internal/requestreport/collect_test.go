@@ -134,11 +134,11 @@ func unbounded(ctx context.Context, _ time.Time) (context.Context, context.Cance
 // clock runs as it is waited for.
 func clock(c *Config) *Config {
 	now := noon
-	c.Now = func() time.Time { return now }
-	if c.Bound == nil {
-		c.Bound = unbounded
+	c.now = func() time.Time { return now }
+	if c.bound == nil {
+		c.bound = unbounded
 	}
-	c.Wait = func(ctx context.Context, until time.Time) error {
+	c.wait = func(ctx context.Context, until time.Time) error {
 		now = until
 		return ctx.Err()
 	}

@@ -59,19 +59,19 @@ func (a resourceAmounts) plus(b resourceAmounts) resourceAmounts {
 	return resourceAmounts{a.CPU.plus(b.CPU), a.Memory.plus(b.Memory)}
 }
 
-// Input is what a Report is made of. New does not modify it.
+// Input is what a Report is made of, with one node and one profile of a name. New does not modify it.
 type Input struct {
-	// MadeAt is the time of the report.
-	MadeAt time.Time
-	// Source names where the input is from, in words.
-	Source string
-	// Requests reports whether Pods are known; without it all requests are unknown.
-	Requests bool
-	Nodes    []clusterNode
-	Pods     []boundPod
-	Profiles []knownProfile
-	// Notes are sentences about what could not be read.
-	Notes []string
+	// madeAt is the time of the report.
+	madeAt time.Time
+	// source names where the input is from, in words.
+	source string
+	// requests reports whether pods are known; without it all requests are unknown.
+	requests bool
+	nodes    []clusterNode
+	pods     []boundPod
+	profiles []knownProfile
+	// notes are sentences about what could not be read.
+	notes []string
 }
 
 // clusterNode is a node of the cluster. An amount of 0 is unknown.
@@ -118,23 +118,16 @@ type containerAdvice struct {
 }
 
 // refuse returns a *field.Error that wraps errInvalid; want completes "must be".
-func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "requestreport", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
-}
+var refuse = field.Refuser("requestreport", errInvalid)
 
 // validate returns a *field.Error for the first field that a report cannot be made of.
 func (in *Input) validate() error {
-	if !in.Requests && len(in.Pods) > 0 {
-		return refuse("Requests", in.Requests, "true where pods are known")
-	}
-	names := make(map[string]bool, len(in.Nodes))
-	for i := range in.Nodes {
-		n := &in.Nodes[i]
+	for i := range in.nodes {
+		n := &in.nodes[i]
 		at := fmt.Sprintf("Nodes[%d]", i)
-		if n.Name == "" || names[n.Name] {
+		if n.Name == "" {
 			return refuse(at+".Name", n.Name, "a name that no other node has")
 		}
-		names[n.Name] = true
 		if err := countable(at+".Capacity", n.Capacity); err != nil {
 			return err
 		}
@@ -142,8 +135,8 @@ func (in *Input) validate() error {
 			return err
 		}
 	}
-	for i := range in.Pods {
-		p := &in.Pods[i]
+	for i := range in.pods {
+		p := &in.pods[i]
 		if p.Workload.Name == "" {
 			return refuse(fmt.Sprintf("Pods[%d].Workload.Name", i), "", "a name")
 		}
@@ -160,14 +153,9 @@ func (in *Input) validate() error {
 }
 
 func (in *Input) validateProfiles() error {
-	profiled := make(map[profile.Workload]bool, len(in.Profiles))
-	for i := range in.Profiles {
-		p := &in.Profiles[i]
+	for i := range in.profiles {
+		p := &in.profiles[i]
 		at := fmt.Sprintf("Profiles[%d]", i)
-		if profiled[p.Workload] {
-			return refuse(at+".Workload", p.Workload, "a workload that no other profile has")
-		}
-		profiled[p.Workload] = true
 		if err := p.Need.Validate(); err != nil {
 			return fmt.Errorf("requestreport: %s.Need: %w", at, err)
 		}

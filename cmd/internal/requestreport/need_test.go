@@ -99,22 +99,22 @@ func hour(t *testing.T) (all []known, store *profiler.Store, in Input) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in = Input{MadeAt: begin.Add(time.Hour), Requests: true}
+	in = Input{madeAt: begin.Add(time.Hour), requests: true}
 	for i := range nodes {
-		in.Nodes = append(in.Nodes, clusterNode{Name: fmt.Sprint("node-", i), Allocatable: profile.Amounts{CPU: 64, Memory: 1 << 38}})
+		in.nodes = append(in.nodes, clusterNode{Name: fmt.Sprint("node-", i), Allocatable: profile.Amounts{CPU: 64, Memory: 1 << 38}})
 	}
-	nodeOf := func(i, p int) string { return in.Nodes[(i+p)%nodes].Name }
+	nodeOf := func(i, p int) string { return in.nodes[(i+p)%nodes].Name }
 	for i, k := range all {
 		for p := range k.pods {
 			store.Pod(begin, profiler.Pod{UID: uid(i, p), Node: nodeOf(i, p), Workload: k.Workload, Created: begin, Always: true, Names: []string{"main"}})
-			in.Pods = append(in.Pods, boundPod{Workload: k.Workload, Node: nodeOf(i, p), Requests: k.requests, Containers: []string{"main"}})
+			in.pods = append(in.pods, boundPod{Workload: k.Workload, Node: nodeOf(i, p), Requests: k.requests, Containers: []string{"main"}})
 		}
 	}
 	for minute := range 60 {
 		at := begin.Add(time.Duration(minute+1) * time.Minute)
 		batches := make([]agent.UsageBatch, nodes)
 		for i := range batches {
-			batches[i] = agent.UsageBatch{Node: in.Nodes[i].Name, Incarnation: 1, Sequence: uint64(minute + 1)}
+			batches[i] = agent.UsageBatch{Node: in.nodes[i].Name, Incarnation: 1, Sequence: uint64(minute + 1)}
 		}
 		for i := range all {
 			for p := range all[i].pods {
@@ -159,7 +159,7 @@ func TestMeasuredNeed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, store, in := hour(t)
-			in.Profiles = profiles(t, store, in.MadeAt, all)
+			in.profiles = profiles(t, store, in.madeAt, all)
 			r, err := New(in)
 			if err != nil {
 				t.Fatal(err)

@@ -65,12 +65,12 @@ func (r *Report) addNodes(in *Input) {
 		pods, undeclared int
 		requested        profile.Amounts
 	}
-	loads := make(map[string]*load, len(in.Nodes))
-	for i := range in.Nodes {
-		loads[in.Nodes[i].Name] = &load{}
+	loads := make(map[string]*load, len(in.nodes))
+	for i := range in.nodes {
+		loads[in.nodes[i].Name] = &load{}
 	}
-	for i := range in.Pods {
-		p := &in.Pods[i]
+	for i := range in.pods {
+		p := &in.pods[i]
 		l := loads[p.Node]
 		if l == nil {
 			continue // of a node that has gone
@@ -82,9 +82,9 @@ func (r *Report) addNodes(in *Input) {
 		l.requested.CPU += p.Requests.CPU
 		l.requested.Memory += p.Requests.Memory
 	}
-	r.Nodes = make([]nodeRow, 0, len(in.Nodes))
-	for i := range in.Nodes {
-		n := &in.Nodes[i]
+	r.Nodes = make([]nodeRow, 0, len(in.nodes))
+	for i := range in.nodes {
+		n := &in.nodes[i]
 		l := loads[n.Name]
 		row := nodeRow{
 			Name: n.Name, Pods: l.pods, Undeclared: l.undeclared,
@@ -93,7 +93,7 @@ func (r *Report) addNodes(in *Input) {
 		if n.Use != nil {
 			row.Spans, row.NoPressure = len(n.Use.spans), n.Use.noPressure
 		}
-		if in.Requests {
+		if in.requests {
 			row.Requested = resourceAmounts{Is(l.requested.CPU), Is(l.requested.Memory)}
 		}
 		row.judge()

@@ -49,7 +49,7 @@ func TestRequestsOfAPod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := boundPod{Requests: in.Pods[0].Requests, Floor: in.Pods[0].Floor, Overhead: in.Pods[0].Overhead}
+		got := boundPod{Requests: in.pods[0].Requests, Floor: in.pods[0].Floor, Overhead: in.pods[0].Overhead}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -86,8 +86,8 @@ func TestConditions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if in.Nodes[0].Unschedulable != test.want || !in.Profiles[0].HorizontallyScaled || in.Profiles[0].Stale {
-			t.Errorf("%s: %+v, %+v", name, in.Nodes[0], in.Profiles[0])
+		if in.nodes[0].Unschedulable != test.want || !in.profiles[0].HorizontallyScaled || in.profiles[0].Stale {
+			t.Errorf("%s: %+v, %+v", name, in.nodes[0], in.profiles[0])
 		}
 	}
 }

@@ -138,9 +138,9 @@ func (r *recorded) take(record *recording.Record) error {
 	case recording.KindSizes:
 		r.resize(record.Values)
 	case recording.KindSample:
-		r.use.Add(r.sample(record.At, record.Values))
+		r.use.add(r.sample(record.At, record.Values))
 	case recording.KindReport:
-		r.use.Add(useSample{At: record.At, Room: roomOf(record.Report, r.cores)})
+		r.use.add(useSample{At: record.At, Room: roomOf(record.Report, r.cores)})
 	case recording.KindUsage:
 		r.log.Take(record.At, record.Readings)
 		for b, ok := r.log.Batch(record.At); ok; b, ok = r.log.Batch(record.At) {

@@ -83,11 +83,11 @@ new      1            25%         -     -    -                6%         -    - 
 func TestNoVerdict(t *testing.T) {
 	for name, spans := range map[string]int{"none": 0, "one": 1, "two": 2} {
 		in := small()
-		in.Nodes = in.Nodes[:1]
+		in.nodes = in.nodes[:1]
 		if spans > 0 {
-			in.Nodes[0].Use = steady(spans, amounts(1, 1), nodeRoom{})
+			in.nodes[0].Use = steady(spans, amounts(1, 1), nodeRoom{})
 		}
-		in.Pods, in.Profiles = nil, nil
+		in.pods, in.profiles = nil, nil
 		var b strings.Builder
 		if err := newReport(t, in).WriteText(&b, 0); err != nil {
 			t.Fatal(err)
@@ -149,11 +149,11 @@ func TestRowsAreNoFormulas(t *testing.T) {
 		"web": "web", "a=1": "a=1", "\x1b[31mred": "\ufffd[31mred", "": "",
 	} {
 		in := small()
-		for i := range in.Pods {
-			in.Pods[i].Workload.Namespace = name
+		for i := range in.pods {
+			in.pods[i].Workload.Namespace = name
 		}
-		in.Nodes[0].Name = name + " "
-		in.Profiles[1].Workload.Namespace, in.Profiles[1].HorizontallyScaled = name, true
+		in.nodes[0].Name = name + " "
+		in.profiles[1].Workload.Namespace, in.profiles[1].HorizontallyScaled = name, true
 		rows := newReport(t, in).Rows().Rows
 		nodes, spaces, last := []string{}, []string{}, map[string]bool{}
 		for _, row := range rows {
@@ -176,15 +176,15 @@ func TestRowsAreNoFormulas(t *testing.T) {
 // The page needs no other file or site, has its pictures within, and shows others' names as text.
 func TestPage(t *testing.T) {
 	in, long := small(), strings.Repeat("<b>long", 30_000) // an annotation may name a workload
-	for i := range in.Pods {
-		switch w := &in.Pods[i].Workload; *w {
+	for i := range in.pods {
+		switch w := &in.pods[i].Workload; *w {
 		case web:
 			w.Name = "<img src=x onerror=alert(1)>"
 		case db:
 			w.Name = long
 		}
 	}
-	in.Profiles[0].Workload.Name, in.Profiles[1].Workload.Name = "<img src=x onerror=alert(1)>", long
+	in.profiles[0].Workload.Name, in.profiles[1].Workload.Name = "<img src=x onerror=alert(1)>", long
 	var b strings.Builder
 	if err := newReport(t, in).WriteHTML(&b); err != nil {
 		t.Fatal(err)
@@ -216,7 +216,7 @@ func TestPage(t *testing.T) {
 // Nodes with more reasons to be at risk come first.
 func TestRisksAreInOrder(t *testing.T) {
 	in := small()
-	in.Nodes = append(in.Nodes, clusterNode{Name: "calm", Capacity: of(2, 8), Allocatable: of(2, 8), Use: steady(2, amounts(1, 7.5), nodeRoom{})})
+	in.nodes = append(in.nodes, clusterNode{Name: "calm", Capacity: of(2, 8), Allocatable: of(2, 8), Use: steady(2, amounts(1, 7.5), nodeRoom{})})
 	var b strings.Builder
 	if err := newReport(t, in).WriteText(&b, 0); err != nil {
 		t.Fatal(err)
@@ -239,12 +239,12 @@ func TestPageOfNothing(t *testing.T) {
 
 // fleet is a cluster of so many nodes, of thirty pods each, measured for an hour.
 func fleet(nodes int) Input {
-	in := Input{MadeAt: noon, Source: "a fleet", Requests: true}
+	in := Input{madeAt: noon, source: "a fleet", requests: true}
 	const workloads, podsOfNode, spans = 3000, 30, 360
 	all := make([]profile.Workload, workloads)
 	for i := range all {
 		all[i] = profile.Workload{Namespace: fmt.Sprint("team-", i%100), Kind: "Deployment", Name: fmt.Sprint("service-", i)}
-		in.Profiles = append(in.Profiles, knownProfile{
+		in.profiles = append(in.profiles, knownProfile{
 			Workload: all[i], Need: need(.1+float64(i%7)/10, .5), Containers: []containerAdvice{{Container: "main", Target: of(.2+float64(i%7)/10, .75)}},
 		})
 	}
@@ -252,14 +252,14 @@ func fleet(nodes int) Input {
 	for i := range nodes {
 		n := clusterNode{Name: fmt.Sprintf("node-%04d", i), Capacity: of(32, 128), Allocatable: of(31, 120), Use: &nodeUse{}}
 		for s := range spans {
-			n.Use.Add(useSample{
+			n.Use.add(useSample{
 				At: noon.Add(time.Duration(s) * 10 * time.Second), CPU: Is(float64(4 + (i+s)%17)), Memory: Is(float64(30+(i*s)%61) * gibibyte),
 				Room: nodeRoom{Pods: Is(20), resourceAmounts: amounts(16, 40)},
 			})
 		}
-		in.Nodes = append(in.Nodes, n)
+		in.nodes = append(in.nodes, n)
 		for p := range podsOfNode {
-			in.Pods = append(in.Pods, boundPod{Workload: all[(i*podsOfNode+p)%workloads], Node: n.Name, Requests: of(float64(p%4)/2, float64(p%5)), Containers: containers})
+			in.pods = append(in.pods, boundPod{Workload: all[(i*podsOfNode+p)%workloads], Node: n.Name, Requests: of(float64(p%4)/2, float64(p%5)), Containers: containers})
 		}
 	}
 	return in

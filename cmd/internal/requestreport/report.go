@@ -56,20 +56,20 @@ func New(in Input) (*Report, error) {
 	if err := in.validate(); err != nil {
 		return nil, err
 	}
-	r := &Report{MadeAt: in.MadeAt, Source: in.Source, Nodes: []nodeRow{}, Workloads: []workloadRow{}, Namespaces: []namespaceRow{}}
-	r.From, r.To = period(in.Nodes)
+	r := &Report{MadeAt: in.madeAt, Source: in.source, Nodes: []nodeRow{}, Workloads: []workloadRow{}, Namespaces: []namespaceRow{}}
+	r.From, r.To = period(in.nodes)
 	r.addNodes(&in)
 	r.addWorkloads(&in)
 	r.addNamespaces()
 	r.addTotal(&in)
-	r.Notes = append(slices.Clone(in.Notes), r.unknowns(&in)...)
+	r.Notes = append(slices.Clone(in.notes), r.unknowns(&in)...)
 	return r, nil
 }
 
 // addTotal sums up nodes and workloads.
 func (r *Report) addTotal(in *Input) {
 	t := &r.Total
-	t.Nodes, t.Pods, t.Workloads, t.Used = len(in.Nodes), len(in.Pods), len(r.Workloads), totalUsage(in.Nodes)
+	t.Nodes, t.Pods, t.Workloads, t.Used = len(in.nodes), len(in.pods), len(r.Workloads), totalUsage(in.nodes)
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
 		if n.Spans > 0 {
@@ -96,7 +96,7 @@ func (r *Report) addTotal(in *Input) {
 		t.Requested = t.Requested.plus(w.Requested)
 		t.add(w)
 	}
-	if in.Requests && len(in.Pods) == 0 {
+	if in.requests && len(in.pods) == 0 {
 		t.Requested = resourceAmounts{Is(0), Is(0)}
 	}
 	t.Recommended = resourceAmounts{then(t.Requested.CPU, t.Saving.CPU, t.Shortfall.CPU), then(t.Requested.Memory, t.Saving.Memory, t.Shortfall.Memory)}
@@ -128,7 +128,7 @@ func then(requested, saving, shortfall Measured) Measured {
 // unknowns are sentences about what is missing.
 func (r *Report) unknowns(in *Input) (notes []string) {
 	t := &r.Total
-	if !in.Requests {
+	if !in.requests {
 		notes = append(notes, "No pods were read: what is requested is unknown.")
 	}
 	if missing := t.Nodes - t.MeasuredNodes; missing > 0 {

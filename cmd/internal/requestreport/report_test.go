@@ -36,7 +36,7 @@ func of(cores, memory float64) profile.Amounts {
 func steady(spans int, used resourceAmounts, room nodeRoom) *nodeUse {
 	u := &nodeUse{}
 	for i := range spans {
-		u.Add(useSample{At: noon.Add(time.Duration(i) * 10 * time.Second), CPU: used.CPU, Memory: used.Memory, Room: room})
+		u.add(useSample{At: noon.Add(time.Duration(i) * 10 * time.Second), CPU: used.CPU, Memory: used.Memory, Room: room})
 	}
 	return u
 }
@@ -58,13 +58,13 @@ func small() Input {
 		return nodeRoom{Pods: Is(pods), resourceAmounts: amounts(cores, memory)}
 	}
 	in := Input{
-		MadeAt: noon, Source: "a test", Requests: true, Notes: []string{"A note."},
-		Nodes: []clusterNode{
+		madeAt: noon, source: "a test", requests: true, notes: []string{"A note."},
+		nodes: []clusterNode{
 			{Name: "new", Capacity: of(4, 16), Allocatable: of(4, 16)},
 			{Name: "hot", Capacity: of(2, 8), Allocatable: of(2, 8), Use: steady(20, amounts(3, 7.5), room(-2, -1, .125))},
 			{Name: "full", Capacity: of(4, 16), Allocatable: of(4, 16), Use: steady(100, amounts(1, 4), room(6, 2.5, 11))},
 		},
-		Profiles: []knownProfile{
+		profiles: []knownProfile{
 			{Workload: web, Need: need(.5, 2), Containers: []containerAdvice{
 				{Container: "main", Target: of(.5, 2.5)}, {Container: "proxy", Target: of(.25, .5)}, {Container: "gone", Target: of(1, 1)},
 			}},
@@ -73,7 +73,7 @@ func small() Input {
 		},
 	}
 	pod := func(w profile.Workload, node string, requests profile.Amounts, containers ...string) {
-		in.Pods = append(in.Pods, boundPod{Workload: w, Node: node, Requests: requests, Containers: containers})
+		in.pods = append(in.pods, boundPod{Workload: w, Node: node, Requests: requests, Containers: containers})
 	}
 	pod(batchJob, "hot", of(0, 0), "job")
 	pod(web, "full", of(1.875, 6), "main", "proxy")
@@ -164,7 +164,7 @@ func TestTotal(t *testing.T) {
 // The room of a node that takes no pods is not the cluster's.
 func TestRoomOfNodesThatTakeNoPods(t *testing.T) {
 	in := small()
-	in.Nodes[2].Unschedulable = true
+	in.nodes[2].Unschedulable = true
 	r := newReport(t, in)
 	if want := (nodeRoom{Pods: Is(0), resourceAmounts: amounts(0, .125)}); r.Total.Room != want || !r.Nodes[0].Unschedulable || r.Nodes[0].Room.Pods != Is(6) {
 		t.Errorf("%+v, %+v", r.Total.Room, r.Nodes[0])
@@ -175,7 +175,7 @@ func TestRoomOfNodesThatTakeNoPods(t *testing.T) {
 func blind(cores float64) *nodeUse {
 	u := &nodeUse{}
 	for i := range 2 {
-		u.Add(useSample{At: noon.Add(time.Duration(i) * 10 * time.Second), CPU: Is(cores), Memory: Is(gibibyte), NoPressure: true})
+		u.add(useSample{At: noon.Add(time.Duration(i) * 10 * time.Second), CPU: Is(cores), Memory: Is(gibibyte), NoPressure: true})
 	}
 	return u
 }
@@ -211,7 +211,7 @@ func TestJudgement(t *testing.T) {
 		"full, no room":            {clusterNode{Use: steady(2, amounts(3, 1), nodeRoom{Pods: Is(0)})}, of(3.9, 1), no, nil},
 	} {
 		test.node.Name, test.node.Capacity, test.node.Allocatable = "n", of(4, 10), of(4, 10)
-		r := newReport(t, Input{Requests: true, Nodes: []clusterNode{test.node}, Pods: []boundPod{{Workload: web, Node: "n", Requests: test.requested}}})
+		r := newReport(t, Input{requests: true, nodes: []clusterNode{test.node}, pods: []boundPod{{Workload: web, Node: "n", Requests: test.requested}}})
 		if diff := cmp.Diff(test.idle, r.Nodes[0].Idle); diff != "" || !slices.Equal(r.Nodes[0].Risks, test.risks) {
 			t.Errorf("%s: at risk for %v, want %v; idle (-want +got):\n%s", name, r.Nodes[0].Risks, test.risks, diff)
 		}
@@ -220,7 +220,7 @@ func TestJudgement(t *testing.T) {
 
 // What was not measured is unknown in every form, and 0 is what was measured as 0.
 func TestUnknownIsNotZero(t *testing.T) {
-	in := Input{MadeAt: noon, Nodes: []clusterNode{{Name: "n", Capacity: of(4, 16), Use: steady(1, amounts(0, 1), nodeRoom{})}}}
+	in := Input{madeAt: noon, nodes: []clusterNode{{Name: "n", Capacity: of(4, 16), Use: steady(1, amounts(0, 1), nodeRoom{})}}}
 	r := newReport(t, in)
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -264,7 +264,7 @@ func TestVerdictsOfTheTotal(t *testing.T) {
 		"not measured":     {nil, true, unknown, unknown, `"idleNodes":null,"nodesAtRisk":null`, `"idle":null`},
 		"without requests": {steady(2, amounts(1, 1), nodeRoom{}), false, unknown, zero, `"idleNodes":null,"nodesAtRisk":0`, `"idle":null`},
 	} {
-		in := Input{Requests: test.requests, Nodes: []clusterNode{{Name: "n", Capacity: of(4, 16), Allocatable: of(4, 16), Use: test.use}}}
+		in := Input{requests: test.requests, nodes: []clusterNode{{Name: "n", Capacity: of(4, 16), Allocatable: of(4, 16), Use: test.use}}}
 		r := newReport(t, in)
 		if r.Total.IdleNodes != test.idle || r.Total.NodesAtRisk != test.risks {
 			t.Errorf("%s: %v idle, %v at risk", name, r.Total.IdleNodes, r.Total.NodesAtRisk)
@@ -284,10 +284,10 @@ func TestPercentiles(t *testing.T) {
 		u := &nodeUse{}
 		for _, i := range rand.New(rand.NewPCG(1, uint64(spans))).Perm(spans) { // in any order
 			for _, off := range []float64{-.5, .5} { // two samples in a span
-				u.Add(useSample{At: noon.Add(time.Duration(i)*10*time.Second + 3*time.Second), CPU: Is(float64(i+1) + off)})
+				u.add(useSample{At: noon.Add(time.Duration(i)*10*time.Second + 3*time.Second), CPU: Is(float64(i+1) + off)})
 			}
 		}
-		got := newReport(t, Input{Nodes: []clusterNode{{Name: "n", Use: u}}}).Nodes[0]
+		got := newReport(t, Input{nodes: []clusterNode{{Name: "n", Use: u}}}).Nodes[0]
 		if mean := Is(float64(spans+1) / 2); got.Used.Mean.CPU != mean || got.Used.P95.CPU != want[0] || got.Used.P99.CPU != want[1] || got.Spans != spans {
 			t.Errorf("%d spans: %+v, want mean %v and %v", spans, got.Used, mean, want)
 		}
@@ -309,10 +309,10 @@ func TestTotalUseIsThatOfATable(t *testing.T) {
 				table[n][s] = math.NaN()
 				if random.Float64() < .93 {
 					table[n][s] = math.Round(random.ExpFloat64() * 1024)
-					u.Add(useSample{At: noon.Add(time.Duration(s) * 10 * time.Second), CPU: Is(table[n][s])})
+					u.add(useSample{At: noon.Add(time.Duration(s) * 10 * time.Second), CPU: Is(table[n][s])})
 				}
 			}
-			in.Nodes = append(in.Nodes, clusterNode{Name: fmt.Sprint(n), Use: u})
+			in.nodes = append(in.nodes, clusterNode{Name: fmt.Sprint(n), Use: u})
 		}
 		mean, p95, p99 := naive(table)
 		got := newReport(t, in).Total.Used
@@ -382,17 +382,17 @@ func naive(table [][]float64) (mean, p95, p99 Measured) {
 func TestOrderDoesNotMatter(t *testing.T) {
 	in, kept := small(), small()
 	want := newReport(t, in)
-	for i := range in.Pods {
-		if diff := cmp.Diff(kept.Pods[i], in.Pods[i]); diff != "" {
+	for i := range in.pods {
+		if diff := cmp.Diff(kept.pods[i], in.pods[i]); diff != "" {
 			t.Errorf("pod %d changed: %s", i, diff)
 		}
 	}
-	if diff := cmp.Diff(kept.Profiles, in.Profiles); diff != "" {
+	if diff := cmp.Diff(kept.profiles, in.profiles); diff != "" {
 		t.Error(diff)
 	}
-	slices.Reverse(in.Nodes)
-	slices.Reverse(in.Pods)
-	slices.Reverse(in.Profiles)
+	slices.Reverse(in.nodes)
+	slices.Reverse(in.pods)
+	slices.Reverse(in.profiles)
 	if diff := cmp.Diff(want, newReport(t, in), ignored); diff != "" {
 		t.Error(diff)
 	}
@@ -400,17 +400,14 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for name, spoil := range map[string]func(*Input){
-		"Nodes[1].Name":          func(in *Input) { in.Nodes[1].Name = in.Nodes[0].Name },
-		"Nodes[2].Name":          func(in *Input) { in.Nodes[2].Name = "" },
-		"Nodes[0].Capacity":      func(in *Input) { in.Nodes[0].Capacity.CPU = -1 },
-		"Nodes[0].Allocatable":   func(in *Input) { in.Nodes[0].Allocatable.Memory = math.Inf(1) },
-		"Pods[3].Workload.Name":  func(in *Input) { in.Pods[3].Workload.Name = "" },
-		"Pods[2].Floor":          func(in *Input) { in.Pods[2].Floor.CPU = -1 },
-		"Pods[2].Overhead":       func(in *Input) { in.Pods[2].Overhead.Memory = math.Inf(1) },
-		"Pods[0].Requests":       func(in *Input) { in.Pods[0].Requests.CPU = math.NaN() },
-		"Profiles[1].Workload":   func(in *Input) { in.Profiles[1].Workload = web },
-		"Profiles[0].Containers": func(in *Input) { in.Profiles[0].Containers[0].Target.CPU = -1 },
-		"Requests":               func(in *Input) { in.Requests = false },
+		"Nodes[2].Name":          func(in *Input) { in.nodes[2].Name = "" },
+		"Nodes[0].Capacity":      func(in *Input) { in.nodes[0].Capacity.CPU = -1 },
+		"Nodes[0].Allocatable":   func(in *Input) { in.nodes[0].Allocatable.Memory = math.Inf(1) },
+		"Pods[3].Workload.Name":  func(in *Input) { in.pods[3].Workload.Name = "" },
+		"Pods[2].Floor":          func(in *Input) { in.pods[2].Floor.CPU = -1 },
+		"Pods[2].Overhead":       func(in *Input) { in.pods[2].Overhead.Memory = math.Inf(1) },
+		"Pods[0].Requests":       func(in *Input) { in.pods[0].Requests.CPU = math.NaN() },
+		"Profiles[0].Containers": func(in *Input) { in.profiles[0].Containers[0].Target.CPU = -1 },
 	} {
 		in := small()
 		spoil(&in)
@@ -420,7 +417,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	in := small()
-	in.Profiles[0].Need.CPU.Amount = -1
+	in.profiles[0].Need.CPU.Amount = -1
 	if _, err := New(in); !errors.Is(err, profile.ErrInvalid) {
 		t.Errorf("a need below 0: %v", err)
 	}
@@ -429,8 +426,8 @@ func TestRefusals(t *testing.T) {
 // Workloads of which the excess is unknown come after those without any, whatever they are called.
 func TestUnknownExcessIsLast(t *testing.T) {
 	names := func(pods ...boundPod) (all []string) {
-		in := Input{Requests: true, Nodes: []clusterNode{{Name: "n", Allocatable: of(4, 4)}}, Pods: pods,
-			Profiles: []knownProfile{{Workload: web, Need: need(1, 1)}, {Workload: db, Need: need(1, 1)}}}
+		in := Input{requests: true, nodes: []clusterNode{{Name: "n", Allocatable: of(4, 4)}}, pods: pods,
+			profiles: []knownProfile{{Workload: web, Need: need(1, 1)}, {Workload: db, Need: need(1, 1)}}}
 		for _, w := range newReport(t, in).Workloads {
 			all = append(all, w.Name)
 		}
@@ -444,22 +441,22 @@ func TestUnknownExcessIsLast(t *testing.T) {
 
 // Notes are about what is missing, and only that.
 func TestNotes(t *testing.T) {
-	known := Input{Requests: true,
-		Nodes:    []clusterNode{{Name: "n", Capacity: of(4, 4), Allocatable: of(4, 4), Use: steady(100, amounts(1, 1), nodeRoom{})}},
-		Pods:     []boundPod{{Workload: web, Node: "n", Requests: of(1, 1)}},
-		Profiles: []knownProfile{{Workload: web, Need: need(1, 1)}}}
+	known := Input{requests: true,
+		nodes:    []clusterNode{{Name: "n", Capacity: of(4, 4), Allocatable: of(4, 4), Use: steady(100, amounts(1, 1), nodeRoom{})}},
+		pods:     []boundPod{{Workload: web, Node: "n", Requests: of(1, 1)}},
+		profiles: []knownProfile{{Workload: web, Need: need(1, 1)}}}
 	if r := newReport(t, known); len(r.Notes) > 0 {
 		t.Errorf("all is known, and there are notes %q", r.Notes)
 	}
 	short := known
-	short.Nodes = []clusterNode{{Name: "n", Use: steady(3, amounts(1, 1), nodeRoom{})}}
+	short.nodes = []clusterNode{{Name: "n", Use: steady(3, amounts(1, 1), nodeRoom{})}}
 	for name, test := range map[string]struct {
 		in   Input
 		want []string
 	}{
-		"one value": {Input{Requests: true, Nodes: []clusterNode{{Name: "n", Use: steady(1, amounts(1, 1), nodeRoom{})}}}, []string{
+		"one value": {Input{requests: true, nodes: []clusterNode{{Name: "n", Use: steady(1, amounts(1, 1), nodeRoom{})}}}, []string{
 			"Nodes of which there is one value: 1. That does not show whether they are idle or at risk.", "Use was measured for 10s: a p95 takes 3m20s, a p99 takes 16m40s."}},
-		"no pressure, cordoned": {Input{Requests: true, Nodes: []clusterNode{{Name: "n", Unschedulable: true, Use: blind(1)}}}, []string{
+		"no pressure, cordoned": {Input{requests: true, nodes: []clusterNode{{Name: "n", Unschedulable: true, Use: blind(1)}}}, []string{
 			"Measured nodes that take no pods, since they are cordoned or not ready: 1. The total room is of the others.",
 			"Nodes without pressure data: 1 of 1. Tasks that wait for a CPU are not counted there; 95 % of the CPU in use is a risk.",
 			"Use was measured for 20s: a p95 takes 3m20s, a p99 takes 16m40s."}},
@@ -476,9 +473,9 @@ func TestNotes(t *testing.T) {
 func TestSamplesThatAreNone(t *testing.T) {
 	u := &nodeUse{}
 	for _, v := range []float64{math.NaN(), math.Inf(1), 2} {
-		u.Add(useSample{At: noon, CPU: Is(v), Room: nodeRoom{Pods: Is(v)}})
+		u.add(useSample{At: noon, CPU: Is(v), Room: nodeRoom{Pods: Is(v)}})
 	}
-	n := newReport(t, Input{Nodes: []clusterNode{{Name: "n", Use: u}}}).Nodes[0]
+	n := newReport(t, Input{nodes: []clusterNode{{Name: "n", Use: u}}}).Nodes[0]
 	if n.Used.Mean.CPU != Is(2) || n.Room.Pods != Is(2) || n.Used.Mean.Memory.Known {
 		t.Errorf("%+v", n)
 	}

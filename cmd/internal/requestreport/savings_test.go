@@ -22,7 +22,7 @@ func TestRecommendationsAreOfWholePods(t *testing.T) {
 		"no memory": {[]containerAdvice{{Container: "main", Target: of(.5, 1)}, {Container: "proxy", Target: of(.5, 0)}}, resourceAmounts{CPU: Is(1)}},
 	} {
 		in := small()
-		in.Profiles[0].Containers = test.advices
+		in.profiles[0].Containers = test.advices
 		if diff := cmp.Diff(test.want, newReport(t, in).Workloads[0].Recommended); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -46,8 +46,8 @@ func TestUncertainSavings(t *testing.T) {
 	} {
 		p := knownProfile{Workload: web, Need: need(.25, .5), Containers: []containerAdvice{{Container: "main", Target: of(.5, 2)}}}
 		test.change(&p)
-		r := newReport(t, Input{Requests: true, Profiles: []knownProfile{p},
-			Pods: []boundPod{{Workload: web, Node: "n", Requests: of(2, 1), Containers: []string{"main"}}}})
+		r := newReport(t, Input{requests: true, profiles: []knownProfile{p},
+			pods: []boundPod{{Workload: web, Node: "n", Requests: of(2, 1), Containers: []string{"main"}}}})
 		if diff := cmp.Diff(test.want, r.Total.savings) + cmp.Diff(test.want, r.Namespaces[0].savings); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -72,9 +72,9 @@ func TestSavingOfWhatStays(t *testing.T) {
 		"no CPU but that of init":  {of(1, 4), of(1, 0), of(0, 0), amounts(0, 3)},
 		"it requests memory alone": {of(0, 4), of(0, 0), of(0, 0), resourceAmounts{Memory: Is(3 * gibibyte)}},
 	} {
-		r := newReport(t, Input{Requests: true,
-			Pods:     []boundPod{{Workload: web, Node: "n", Requests: test.requests, Floor: test.floor, Overhead: test.overhead, Containers: []string{"main"}}},
-			Profiles: []knownProfile{{Workload: web, Need: need(.25, .5), Containers: []containerAdvice{{Container: "main", Target: of(.5, 1)}}}}})
+		r := newReport(t, Input{requests: true,
+			pods:     []boundPod{{Workload: web, Node: "n", Requests: test.requests, Floor: test.floor, Overhead: test.overhead, Containers: []string{"main"}}},
+			profiles: []knownProfile{{Workload: web, Need: need(.25, .5), Containers: []containerAdvice{{Container: "main", Target: of(.5, 1)}}}}})
 		if diff := cmp.Diff(test.want, r.Workloads[0].Saving); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

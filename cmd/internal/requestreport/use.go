@@ -77,8 +77,8 @@ func (s sum) mean() Measured {
 	return Is(s.total / float64(s.count))
 }
 
-// Add takes in a sample. What is not finite is unknown. Samples may come in any order.
-func (u *nodeUse) Add(s useSample) {
+// add takes in a sample. What is not finite is unknown. Samples may come in any order.
+func (u *nodeUse) add(s useSample) {
 	u.noPressure = u.noPressure || s.NoPressure
 	index := int32(s.At.Unix() / int64(spanLength/time.Second))
 	at := len(u.spans) - 1

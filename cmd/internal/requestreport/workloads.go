@@ -49,8 +49,8 @@ type group struct {
 // addWorkloads adds a row for each workload.
 func (r *Report) addWorkloads(in *Input) {
 	groups := map[profile.Workload]*group{}
-	for i := range in.Pods {
-		p := &in.Pods[i]
+	for i := range in.pods {
+		p := &in.pods[i]
 		g := groups[p.Workload]
 		if g == nil {
 			g = &group{workloadRow: workloadRow{Namespace: p.Workload.Namespace, Kind: p.Workload.Kind, Name: p.Workload.Name}}
@@ -59,18 +59,18 @@ func (r *Report) addWorkloads(in *Input) {
 		}
 		g.add(p)
 	}
-	for i := range in.Profiles {
-		if g := groups[in.Profiles[i].Workload]; g != nil {
-			g.apply(&in.Profiles[i])
+	for i := range in.profiles {
+		if g := groups[in.profiles[i].Workload]; g != nil {
+			g.apply(&in.profiles[i])
 		}
 	}
-	for i := range in.Pods {
-		groups[in.Pods[i].Workload].save(&in.Pods[i])
+	for i := range in.pods {
+		groups[in.pods[i].Workload].save(&in.pods[i])
 	}
 	var whole profile.Amounts
-	for i := range in.Nodes {
-		whole.CPU += in.Nodes[i].Allocatable.CPU
-		whole.Memory += in.Nodes[i].Allocatable.Memory
+	for i := range in.nodes {
+		whole.CPU += in.nodes[i].Allocatable.CPU
+		whole.Memory += in.nodes[i].Allocatable.Memory
 	}
 	r.Workloads = make([]workloadRow, 0, len(groups))
 	for _, g := range groups {

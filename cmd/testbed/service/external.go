@@ -60,7 +60,6 @@ var connections = transport.Limits{Connections: 4096, Unauthenticated: 512}
 
 // face is the interface with its listener open. Run is called once, or Close.
 type face struct {
-	logger   *slog.Logger
 	api      *server.Server
 	http     *http.Server
 	listener net.Listener
@@ -96,7 +95,7 @@ func newFace(ctx context.Context, c Config, mgr manager.Manager, registerer prom
 	if encrypted != nil {
 		listener = tls.NewListener(listener, encrypted)
 	}
-	f := &face{logger: c.Logger, listener: listener}
+	f := &face{listener: listener}
 	if f.api, err = newAPI(ctx, c, mgr, registerer); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}

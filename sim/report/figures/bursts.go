@@ -155,7 +155,7 @@ func estimate(ctx context.Context, seed uint64, e estimator) (estimated, []repor
 				return out, nil, err
 			}
 		}
-		if err := h.sample(now, nil); err != nil {
+		if err := h.sample(now); err != nil {
 			return out, nil, err
 		}
 		if step%10 != 0 {

@@ -48,15 +48,11 @@ func newHost(p node.Params, name string, configure func(*agent.Config)) (*host, 
 	return &host{model: model, pipeline: pipeline}, nil
 }
 
-// sample runs the node until a time and gives its agent what happened and one
-// sample. onReport, if any, gets every report.
-func (h *host) sample(to float64, onReport func(agent.Report)) error {
+// sample runs the node until a time and gives its agent what happened and one sample.
+func (h *host) sample(to float64) error {
 	keep := func(r agent.Report, due bool, err error) error {
 		if due && err == nil {
 			h.report = r
-			if onReport != nil {
-				onReport(r)
-			}
 		}
 		return err
 	}
@@ -171,7 +167,7 @@ func (f *fleet) run(ctx context.Context, load []node.Pod, look func(now float64)
 			}
 		}
 		for _, h := range f.hosts {
-			if err := h.sample(now, nil); err != nil {
+			if err := h.sample(now); err != nil {
 				return err
 			}
 		}

@@ -27,8 +27,8 @@ type Config struct {
 	Hosts []Host `json:"hosts"`
 }
 
-// Validate names the first field that is out of range.
-func (c Config) Validate() error {
+// validate names the first field that is out of range.
+func (c Config) validate() error {
 	names := map[string]bool{}
 	for _, h := range c.Hosts {
 		for _, g := range slices.Concat(h.Guests, []Guest{{h.Name, h.CPUs}}) {
@@ -104,7 +104,7 @@ type generator struct {
 }
 
 func newGenerator(c Config, now time.Time) (*generator, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	g := &generator{hosts: map[string]*host{}}
@@ -209,6 +209,4 @@ func (g *generator) close() (err error) {
 var errInvalid = errors.New("invalid configuration or input")
 
 // refuse makes a *field.Error; want completes "must be".
-func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "slice", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
-}
+var refuse = field.Refuser("slice", errInvalid)

@@ -3,7 +3,6 @@ package slice
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -15,8 +14,7 @@ import (
 // MachineConfig describes a Machine. Name, CPUs, Group and Child are required.
 type MachineConfig struct {
 	// Name is the node's name.
-	Name   string
-	Labels map[string]string
+	Name string
 	// CPUs are the CPUs of this host that the machine owns.
 	CPUs []int
 	// Memory is the node's capacity in bytes; default 1 GiB.
@@ -90,7 +88,7 @@ func NewMachine(c MachineConfig) (*Machine, error) {
 
 // Spec implements [simnode.Machine].
 func (m *Machine) Spec() simnode.NodeSpec {
-	return simnode.NodeSpec{Name: m.config.Name, Cores: len(m.config.CPUs), Memory: m.config.Memory, Labels: maps.Clone(m.config.Labels)}
+	return simnode.NodeSpec{Name: m.config.Name, Cores: len(m.config.CPUs), Memory: m.config.Memory}
 }
 
 // Bind starts a pod. Its start-up latency is the machine's own, not the pod's.

@@ -369,7 +369,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{transitions: make(chan simnode.Transition, 100), events: make(chan slice.Event, 100)}
 	var err error
 	r.Machine, err = slice.NewMachine(slice.MachineConfig{
-		Name: "slice", CPUs: firstCPU(t), Group: newGroup(t), Labels: map[string]string{"a": "b"},
+		Name: "slice", CPUs: firstCPU(t), Group: newGroup(t),
 		Child: func(p simnode.Pod) (children.Spec, error) {
 			if len(p.Args) == 0 {
 				return children.Spec{}, errors.New("no arguments")
@@ -413,7 +413,7 @@ func (r *rig) want(t *testing.T, uid string, phase simnode.Phase) {
 func TestMachine(t *testing.T) {
 	r := newRig(t)
 	spec := r.Spec()
-	if spec.Name != "slice" || spec.Cores != 1 || spec.Memory != 1<<30 || spec.Labels["a"] != "b" {
+	if spec.Name != "slice" || spec.Cores != 1 || spec.Memory != 1<<30 {
 		t.Errorf("spec %+v", spec)
 	}
 	r.bind(t, "a", "wait", "x", "y")

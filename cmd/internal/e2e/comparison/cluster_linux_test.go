@@ -13,7 +13,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/compare"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
@@ -96,7 +95,7 @@ func (r *rig) compare(t *testing.T, kubeconfig string) {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
 	r.isGone(t)
-	var of schedulers.Outcome
+	var of compare.Outcome
 	if err := json.Unmarshal(process.Stdout.Bytes(), &of); err != nil {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/cmd/compare"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	_ "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster" // its flag applies to all of them
-	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
@@ -37,15 +37,15 @@ func TestCompare(t *testing.T) {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
 	process.CheckNothingLeft(t)
-	var r schedulers.Outcome
+	var r compare.Outcome
 	if err := json.Unmarshal(process.Stdout.Bytes(), &r); err != nil {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
 	if len(r.Runs) != 2 || r.Runs[0].Scheduler != "default-scheduler" || r.Runs[1].Scheduler != "spazio" {
 		t.Fatalf("runs %+v", r.Runs)
 	}
-	for _, run := range r.Runs {
-		check(t, run)
+	for i := range r.Runs {
+		check(t, r, i)
 	}
 	if agents := r.Runs[0].CPU["agent"]; agents != 0 {
 		t.Errorf("default scheduler: got %v s of agents", agents)
@@ -63,8 +63,9 @@ func TestCompare(t *testing.T) {
 // check checks that a run of 4 s with 20 requests a second, with nine pods, two of which are killed
 // three times, is plausible. The first slice takes 10 W to 40 W, the second 25 W to 95 W; a machine of
 // one CPU has one.
-func check(t *testing.T, r schedulers.Run) {
+func check(t *testing.T, o compare.Outcome, run int) {
 	t.Helper()
+	r := o.Runs[run]
 	idle, full := 10., 40.
 	if len(r.Pods) == 2 {
 		idle, full = 35, 135
@@ -134,7 +135,7 @@ func TestComponents(t *testing.T) {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
 	process.CheckNothingLeft(t)
-	var r schedulers.Components
+	var r compare.Components
 	if err := json.Unmarshal(process.Stdout.Bytes(), &r); err != nil {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
@@ -160,7 +161,7 @@ func TestFollowing(t *testing.T) {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
 	process.CheckNothingLeft(t)
-	var r schedulers.Following
+	var r compare.Following
 	if err := json.Unmarshal(process.Stdout.Bytes(), &r); err != nil {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}
@@ -193,7 +194,7 @@ func TestGuests(t *testing.T) {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
 	process.CheckNothingLeft(t)
-	var r schedulers.Guests
+	var r compare.Guests
 	if err := json.Unmarshal(process.Stdout.Bytes(), &r); err != nil {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}

@@ -38,7 +38,7 @@ type existing struct {
 // list reads the buffers and templates that this Controller or a former leader has written.
 func (c *Controller) list(ctx context.Context) (existing, error) {
 	e := existing{applied: map[string]string{}, templates: map[string]string{}, incomplete: map[string]string{}}
-	options := metav1.ListOptions{LabelSelector: BufferLabel}
+	options := metav1.ListOptions{LabelSelector: bufferLabel}
 	buffers, err := c.dynamic.Resource(buffersResource).Namespace(c.config.Namespace).List(ctx, options)
 	if err != nil {
 		return e, c.failed("list", buffersResource.Resource, "", err)

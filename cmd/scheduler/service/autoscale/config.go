@@ -32,7 +32,7 @@ type Config struct {
 	ProtectAbove float64
 }
 
-// ErrInvalid is what the errors of Validate and Parse wrap.
+// ErrInvalid is what the errors of New and Parse wrap.
 var ErrInvalid = errors.New("invalid configuration")
 
 // settings are the keys that Parse takes.
@@ -65,11 +65,11 @@ func Parse(given map[string]string) (c Config, err error) {
 			return c, refuse(key, given[key], err)
 		}
 	}
-	return c, c.Validate()
+	return c, c.validate()
 }
 
-// Validate returns a *field.Error for a value that is out of range.
-func (c Config) Validate() error {
+// validate returns a *field.Error for a value that is out of range.
+func (c Config) validate() error {
 	if c.Namespace == "" {
 		return refuse("namespace", c.Namespace, errRequired)
 	}

@@ -70,7 +70,7 @@ type Controller struct {
 
 // New returns a Controller that does nothing yet. The error is a *field.Error.
 func New(c Config) (*Controller, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	return &Controller{config: c, metrics: registerMetrics(), now: time.Now, deferred: deferrals{}, announced: map[types.UID]bool{}}, nil
@@ -182,7 +182,7 @@ func (c *Controller) pass(ctx context.Context) error {
 	waiters := c.hub.WaitingForRoom()
 	waiting, newest := group(waiters)
 	e, listErr := c.list(ctx)
-	if errors.Is(listErr, ErrNoCapacityBuffers) { // without them nothing reads the label of full nodes
+	if errors.Is(listErr, errNoCapacityBuffers) { // without them nothing reads the label of full nodes
 		waiting = nil
 	}
 	nodes := c.nodes()

@@ -155,7 +155,7 @@ func TestValidate(t *testing.T) {
 		{Config{ProtectAbove: 1.1}, "protectAbove"},
 	} {
 		c.config.Namespace = "n"
-		err := c.config.Validate()
+		err := c.config.validate()
 		var refused *field.Error
 		switch {
 		case c.field == "" && err != nil:

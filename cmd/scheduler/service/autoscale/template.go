@@ -18,8 +18,8 @@ import (
 
 // Labels and annotations that a Controller writes, beside those of plugin.
 const (
-	// BufferLabel marks CapacityBuffers and PodTemplates.
-	BufferLabel = "spazio-scheduler.github.io/buffer"
+	// bufferLabel marks CapacityBuffers and PodTemplates.
+	bufferLabel = "spazio-scheduler.github.io/buffer"
 	// workloadAnnotation has the workload of either, hashAnnotation a digest of what was applied.
 	workloadAnnotation = "spazio-scheduler.github.io/workload"
 	hashAnnotation     = "spazio-scheduler.github.io/applied"
@@ -165,7 +165,7 @@ func nameOf(workload string) string {
 func (c *Controller) objectMeta(workload string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: nameOf(workload), Namespace: c.config.Namespace,
-		Labels:          map[string]string{BufferLabel: labelValue, "app.kubernetes.io/managed-by": FieldManager},
+		Labels:          map[string]string{bufferLabel: labelValue, "app.kubernetes.io/managed-by": FieldManager},
 		Annotations:     map[string]string{workloadAnnotation: workload},
 		OwnerReferences: c.owners,
 	}

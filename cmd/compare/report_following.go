@@ -1,4 +1,4 @@
-package schedulers
+package compare
 
 import (
 	"fmt"
@@ -15,20 +15,20 @@ import (
 // a plain value, safe for concurrent reading.
 type Following struct {
 	// Quality says what the joules are.
-	Quality  string          `json:"quality"`
-	Settings []FollowedGuest `json:"settings"`
+	Quality  string           `json:"quality"`
+	Settings []followedResult `json:"settings"`
 }
 
-// FollowedGuest is a guest in a setting, with a reading for each publication of its energy.
-type FollowedGuest struct {
+// followedResult is a guest in a setting, with a reading for each publication of its energy.
+type followedResult struct {
 	Name string `json:"name"`
 	// CPUs is how many the guest has, all of which are meant to be busy; 0 if unknown.
 	CPUs     int               `json:"cpus,omitempty"`
-	Readings []FollowedReading `json:"readings"`
+	Readings []followedReading `json:"readings"`
 }
 
-// FollowedReading is what a guest took between two publications of its energy.
-type FollowedReading struct {
+// followedReading is what a guest took between two publications of its energy.
+type followedReading struct {
 	// At is since the first, in seconds, and Seconds how long it was since the one before.
 	At      float64 `json:"at"`
 	Seconds float64 `json:"seconds"`
@@ -38,7 +38,7 @@ type FollowedReading struct {
 
 // changes are the readings' cores and watts over those of the reading before, where both
 // were above 0.
-func (g FollowedGuest) changes() (at, cores, watts []float64) {
+func (g followedResult) changes() (at, cores, watts []float64) {
 	for i := 1; i < len(g.Readings); i++ {
 		a, b := g.Readings[i-1], g.Readings[i]
 		if a.Cores > 0 && a.Watts > 0 && b.Cores > 0 && b.Watts > 0 {

@@ -1,4 +1,4 @@
-package schedulers
+package compare
 
 import (
 	"bytes"
@@ -23,8 +23,8 @@ import (
 const quality = "simulated counter"
 
 // run returns one of that many joules over a hundred requests.
-func run(scheduler string, pair int, joules float64) Run {
-	return Run{
+func run(scheduler string, pair int, joules float64) runResult {
+	return runResult{
 		Scheduler: scheduler, Pair: pair, Seconds: 60, Joules: joules, Overhead: joules / 10, Requests: 100,
 		CPU: map[string]float64{"app": 2, "scheduler": .5}, P50: .01, P99: .02, P999: .03, Bind: .004, Bound: 3,
 		Pods: map[string]float64{"slice-1": 14, "slice-2": 13},
@@ -51,7 +51,7 @@ func of(t *testing.T, r Report, quantity string) measured {
 
 // Two pairs have one degree of freedom: the interval is mean ± 12.7062 s/√2 of the logs.
 func TestRatios(t *testing.T) {
-	r := Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []Run{run("a", 0, 100), run("b", 0, 200), run("b", 1, 210), run("a", 1, 100)}}
+	r := Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []runResult{run("a", 0, 100), run("b", 0, 200), run("b", 1, 210), run("a", 1, 100)}}
 	got := of(t, r, "energy a request, J")
 	mean, half := (math.Log(2)+math.Log(2.1))/2, 12.706204736*(math.Log(2.1)-math.Log(2))/2
 	if math.Abs(got.Ratio-math.Exp(mean)) > 1e-9 || math.Abs(got.Low-math.Exp(mean-half)) > 1e-9 || math.Abs(got.High-math.Exp(mean+half)) > 1e-9 || got.Pairs != 2 {
@@ -73,7 +73,7 @@ func TestRatios(t *testing.T) {
 func TestVoidRuns(t *testing.T) {
 	void := run("b", 1, 1e6)
 	void.Void = "2.0 % sent late"
-	r := Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []Run{
+	r := Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []runResult{
 		run("a", 0, 100), run("b", 0, 200), void, run("a", 1, 1), run("a", 2, 100), run("b", 2, 201),
 	}}
 	if got := of(t, r, "energy a request, J"); got.Pairs != 2 || got.Verdict != "more" {
@@ -98,7 +98,7 @@ func TestVoidRuns(t *testing.T) {
 
 // A missing value gives no ratio and no number, neither NaN nor 0.
 func TestUntold(t *testing.T) {
-	var runs []Run
+	var runs []runResult
 	for pair := range 3 {
 		for _, s := range []string{"a", "b"} {
 			one := run(s, pair, 100)
@@ -141,7 +141,7 @@ func written(t *testing.T, r Report) string {
 
 // Every table and the picture are headed by the source of the joules.
 func TestQualityHeadsEveryTable(t *testing.T) {
-	r := Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []Run{run("a", 0, 100), run("b", 0, 200)}}
+	r := Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []runResult{run("a", 0, 100), run("b", 0, 200)}}
 	tables := r.tables()
 	for _, table := range tables {
 		if !strings.Contains(table.Title, quality) {
@@ -158,13 +158,13 @@ func TestQualityHeadsEveryTable(t *testing.T) {
 	}
 }
 
-func TestValidate(t *testing.T) {
-	good := Report{Schedulers: []string{"a"}, Runs: []Run{run("a", 0, 1)}}
+func TestReportValidate(t *testing.T) {
+	good := Report{Schedulers: []string{"a"}, Runs: []runResult{run("a", 0, 1)}}
 	if err := good.validate(); err != nil {
 		t.Fatal(err)
 	}
 	for name, bad := range map[string]Report{
-		"Schedulers": {Schedulers: []string{"a", "a"}}, "Runs.Scheduler": {Schedulers: []string{"a"}, Runs: []Run{run("b", 0, 1)}},
+		"Schedulers": {Schedulers: []string{"a", "a"}}, "Runs.Scheduler": {Schedulers: []string{"a"}, Runs: []runResult{run("b", 0, 1)}},
 	} {
 		var refused *field.Error
 		if err := bad.addTo(empty(t), ""); !errors.As(err, &refused) || refused.Field != name {
@@ -238,7 +238,7 @@ func TestDifferenceIsFound(t *testing.T) {
 // A part's cost is the mean difference to the part before it, or to the first, round by round: of
 // differences 1 and 3, 2 ± 12.71.
 func TestComponents(t *testing.T) {
-	c := Components{Quality: quality, Parts: []Component{
+	c := Components{Quality: quality, Parts: []componentResult{
 		{Name: "nothing", Cores: []float64{0, 0}, Watts: []float64{10, 10}},
 		{Name: "agents", Cores: []float64{.1, .1}, Watts: []float64{12, 12}},
 		{Name: "scheduler", Cores: []float64{.2, .2}, Watts: []float64{13, 15}},
@@ -257,7 +257,7 @@ func TestComponents(t *testing.T) {
 }
 
 func TestGuests(t *testing.T) {
-	g := Guests{Quality: quality, Rows: []GuestsRow{{Guests: 20, Publications: 580, Mean: 1, Least: .991, P99: 1.008, Most: 1.0126, Millicores: 2.345}}}
+	g := Guests{Quality: quality, Rows: []guestsRow{{Guests: 20, Publications: 580, Mean: 1, Least: .991, P99: 1.008, Most: 1.0126, Millicores: 2.345}}}
 	want := [][]string{{"20", "580", "1.000", "0.991", "1.008", "1.013", "2.35"}}
 	table := g.Table()
 	if diff := cmp.Diff(want, table.Rows); diff != "" || !strings.Contains(table.Title, quality) {
@@ -269,8 +269,8 @@ func TestWords(t *testing.T) {
 	r := Report{Quality: "simulated counter over real CPU time", Schedulers: []string{"default-scheduler", "spazio"}}
 	for pair, joules := range [][2]float64{{100, 98}, {101, 103}, {99, 98}} {
 		r.Runs = append(r.Runs,
-			Run{Scheduler: "default-scheduler", Pair: pair, Joules: joules[0], Requests: 1000},
-			Run{Scheduler: "spazio", Pair: pair, Joules: joules[1], Requests: 1000})
+			runResult{Scheduler: "default-scheduler", Pair: pair, Joules: joules[0], Requests: 1000},
+			runResult{Scheduler: "spazio", Pair: pair, Joules: joules[1], Requests: 1000})
 	}
 	want := "Joules are of a simulated counter over real CPU time. spazio over default-scheduler, energy a request, J: no difference shown (0.996, 0.946 to 1.049, 3 pairs)."
 	if got := r.words(); got != want {
@@ -305,9 +305,9 @@ func TestReportIsStable(t *testing.T) {
 }
 
 // readings returns cores and watts, each a second.
-func readings(of ...float64) (all []FollowedReading) {
+func readings(of ...float64) (all []followedReading) {
 	for i := 0; i+1 < len(of); i += 2 {
-		all = append(all, FollowedReading{At: float64(i/2 + 1), Seconds: 1, Cores: of[i], Watts: of[i+1]})
+		all = append(all, followedReading{At: float64(i/2 + 1), Seconds: 1, Cores: of[i], Watts: of[i+1]})
 	}
 	return all
 }
@@ -316,7 +316,7 @@ func readings(of ...float64) (all []FollowedReading) {
 // 4.303 √3/√3 by Student's distribution of two degrees of freedom; from one to the next
 // energy changes to 1.7 and .588 of what it was, processor time to 2 and .5.
 func TestFollowing(t *testing.T) {
-	f := Following{Quality: quality, Settings: []FollowedGuest{
+	f := Following{Quality: quality, Settings: []followedResult{
 		{Name: "alone", Readings: readings(1, 20, 2, 34, 1, 20)},
 		{Name: "idle", Readings: readings(0, 10)},
 	}}
@@ -345,11 +345,11 @@ func TestBusyCPUs(t *testing.T) {
 	for _, cpus := range []int{1, 2, 8, 64} {
 		for _, share := range []float64{.19, .85, .95, 1} {
 			busy := share * float64(cpus)
-			parts := Components{Quality: quality, Parts: []Component{
+			parts := Components{Quality: quality, Parts: []componentResult{
 				{Name: "nothing", Cores: []float64{.01, .02, .01}, Watts: []float64{20, 20.1, 20}},
 				{Name: "all CPUs busy", Alone: true, CPUs: cpus, Cores: []float64{busy, busy, busy}, Watts: []float64{250, 20, 500}},
 			}}
-			following := Following{Quality: quality, Settings: []FollowedGuest{{Name: "a guest", CPUs: cpus, Readings: readings(busy, 20, busy, 34, busy, 20)}}}
+			following := Following{Quality: quality, Settings: []followedResult{{Name: "a guest", CPUs: cpus, Readings: readings(busy, 20, busy, 34, busy, 20)}}}
 			row, guest := strings.Join(parts.Table().Rows[1], " "), strings.Join(following.Table().Rows[0], " ")
 			want := fmt.Sprintf("of %d CPUs were busy", cpus)
 			for _, shown := range []string{row, guest} {
@@ -364,7 +364,7 @@ func TestBusyCPUs(t *testing.T) {
 // The figures have a dot a part with its interval, and a bar from the least to the largest for each
 // number of guests; the saved files are the page, the picture, the table and all numbers.
 func TestFigures(t *testing.T) {
-	parts := Components{Quality: quality, Parts: []Component{
+	parts := Components{Quality: quality, Parts: []componentResult{
 		{Name: "nothing", Cores: []float64{0, 0}, Watts: []float64{10, 10}}, {Name: "agents", Cores: []float64{.1, .3}, Watts: []float64{12, 14}},
 	}}
 	c := parts.chart()
@@ -372,11 +372,11 @@ func TestFigures(t *testing.T) {
 	if p := c.Panels[0].Series[0].Points[1]; len(c.Panels) != 2 || math.Abs(p.X-.2) > 1e-9 || math.Abs(p.High-.2-1.27062) > 1e-4 || math.Abs(.2-p.Low-1.27062) > 1e-4 {
 		t.Errorf("%+v", p)
 	}
-	guests := Guests{Quality: quality, Rows: []GuestsRow{{Guests: 1, Mean: 1, Least: .9, Most: 1.1}, {Guests: 20, Mean: 1.01, Least: .8, Most: 1.3}}}
+	guests := Guests{Quality: quality, Rows: []guestsRow{{Guests: 1, Mean: 1, Least: .9, Most: 1.1}, {Guests: 20, Mean: 1.01, Least: .8, Most: 1.3}}}
 	if diff := cmp.Diff([]report.Point{{X: 1, Y: 1, Low: .9, High: 1.1}, {X: 20, Y: 1.01, Low: .8, High: 1.3}}, guests.chart().Panels[0].Series[0].Points); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	following := Following{Quality: quality, Settings: []FollowedGuest{{Name: "alone", Readings: readings(1, 20, 2, 30, 1, 20)}}}
+	following := Following{Quality: quality, Settings: []followedResult{{Name: "alone", Readings: readings(1, 20, 2, 30, 1, 20)}}}
 	dir := t.TempDir()
 	for name, of := range map[string]interface{ Save(string) error }{"components": parts, "guests": guests, "following": following} {
 		if err := of.Save(filepath.Join(dir, name)); err != nil {
@@ -396,7 +396,7 @@ func TestFigures(t *testing.T) {
 
 // A value that no run has is "-" in the tables, and leaves out the tables and files that are only about it.
 func TestMissingValues(t *testing.T) {
-	var runs []Run
+	var runs []runResult
 	for pair := range 2 {
 		for s, joules := range map[string]float64{"a": 100, "b": 200 + float64(pair)} {
 			one := run(s, pair, joules)
@@ -447,8 +447,8 @@ func TestColumns(t *testing.T) {
 			one.Requests, one.Errors = 123456789, 12345
 			r.Runs = append(r.Runs, one)
 		}
-		components.Parts = append(components.Parts, Component{Name: long(i), Cores: []float64{1000, 1}, Watts: []float64{1e6, 2}})
-		following.Settings = append(following.Settings, FollowedGuest{Name: long(i), Readings: readings(1000, 20000, 1, 2)})
+		components.Parts = append(components.Parts, componentResult{Name: long(i), Cores: []float64{1000, 1}, Watts: []float64{1e6, 2}})
+		following.Settings = append(following.Settings, followedResult{Name: long(i), Readings: readings(1000, 20000, 1, 2)})
 	}
 	var b bytes.Buffer
 	if err := r.WriteText(&b, text.Terminal); err != nil {

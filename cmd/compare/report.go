@@ -1,4 +1,4 @@
-package schedulers
+package compare
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ type Report struct {
 	// Settings are what was run, for a reader.
 	Settings [][2]string `json:"settings"`
 	// Schedulers are their names, the first of which the others are compared with.
-	Schedulers []string `json:"schedulers"`
-	Runs       []Run    `json:"runs"`
+	Schedulers []string    `json:"schedulers"`
+	Runs       []runResult `json:"runs"`
 }
 
 // ratio is a quantity of a scheduler over that of the first.
@@ -63,8 +63,8 @@ func (r Report) validate() error {
 }
 
 // counted are the runs of a scheduler that count, by pair.
-func (r Report) counted(scheduler string) map[int]Run {
-	counted := map[int]Run{}
+func (r Report) counted(scheduler string) map[int]runResult {
+	counted := map[int]runResult{}
 	for _, run := range r.Runs {
 		if _, before := counted[run.Pair]; run.Scheduler == scheduler && run.Void == "" && !before {
 			counted[run.Pair] = run
@@ -120,10 +120,10 @@ type named struct {
 // ratios, and the runs.
 func (r Report) tables() []named {
 	tables := []named{{"means", r.means()}}
-	if roles := r.keys(func(run Run) map[string]float64 { return run.CPU }); len(roles) > 0 {
+	if roles := r.keys(func(run runResult) map[string]float64 { return run.CPU }); len(roles) > 0 {
 		t := r.columns("Processor time by role in seconds: mean (least to most)")
 		for _, role := range roles {
-			r.row(&t, role, r.spread(func(run Run) float64 { return run.CPU[role] }))
+			r.row(&t, role, r.spread(func(run runResult) float64 { return run.CPU[role] }))
 		}
 		tables = append(tables, named{"cpu", t})
 	}
@@ -139,9 +139,9 @@ func (r Report) means() text.Table {
 	for _, q := range quantities() {
 		r.row(&t, q.name, r.spread(q.known))
 	}
-	r.row(&t, "errors", r.spread(func(run Run) float64 { return float64(run.Errors) }))
-	for _, node := range r.keys(func(run Run) map[string]float64 { return run.Pods }) {
-		r.row(&t, "pods on "+node, r.spread(func(run Run) float64 { return run.Pods[node] }))
+	r.row(&t, "errors", r.spread(func(run runResult) float64 { return float64(run.Errors) }))
+	for _, node := range r.keys(func(run runResult) map[string]float64 { return run.Pods }) {
+		r.row(&t, "pods on "+node, r.spread(func(run runResult) float64 { return run.Pods[node] }))
 	}
 	for i, name := range []string{"runs that count", "void runs"} {
 		r.row(&t, name, func(scheduler string) string {
@@ -158,7 +158,7 @@ func (r Report) means() text.Table {
 }
 
 // keys are those of a map of each run, sorted.
-func (r Report) keys(of func(Run) map[string]float64) []string {
+func (r Report) keys(of func(runResult) map[string]float64) []string {
 	all := map[string]float64{}
 	for _, run := range r.Runs {
 		maps.Copy(all, of(run))
@@ -184,7 +184,7 @@ func (r Report) row(t *text.Table, name string, cell func(scheduler string) stri
 }
 
 // spread is the mean, the least and the most of the runs that count and tell a number.
-func (r Report) spread(of func(Run) float64) func(scheduler string) string {
+func (r Report) spread(of func(runResult) float64) func(scheduler string) string {
 	return func(scheduler string) string {
 		var values []float64
 		for _, run := range r.Runs {

@@ -1,4 +1,4 @@
-package schedulers
+package compare
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package schedulers
+package compare
 
 import (
 	"fmt"
@@ -13,12 +13,12 @@ import (
 type Guests struct {
 	// Quality says what the joules are.
 	Quality string      `json:"quality"`
-	Rows    []GuestsRow `json:"rows"`
+	Rows    []guestsRow `json:"rows"`
 }
 
-// GuestsRow is so many guests. Times are in seconds between two publications of a guest, of
+// guestsRow is so many guests. Times are in seconds between two publications of a guest, of
 // all guests.
-type GuestsRow struct {
+type guestsRow struct {
 	Guests       int     `json:"guests"`
 	Publications int     `json:"publications"`
 	Mean         float64 `json:"mean"`

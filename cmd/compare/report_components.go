@@ -1,4 +1,4 @@
-package schedulers
+package compare
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 // rounds. It is a plain value, safe for concurrent reading.
 type Components struct {
 	// Quality says what the joules are.
-	Quality string      `json:"quality"`
-	Parts   []Component `json:"parts"`
+	Quality string            `json:"quality"`
+	Parts   []componentResult `json:"parts"`
 }
 
-// Component is a part with those before it.
-type Component struct {
+// componentResult is a part with those before it.
+type componentResult struct {
 	Name string `json:"name"`
 	// Alone is set if the part is added to the first, not to those before it.
 	Alone bool `json:"alone,omitempty"`

@@ -1,4 +1,4 @@
-package schedulers
+package compare
 
 import (
 	"maps"
@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Run is what was measured of a scheduler once. It is a plain value, safe for concurrent
+// runResult is what was measured of a scheduler once. It is a plain value, safe for concurrent
 // reading. Times are in seconds.
-type Run struct {
+type runResult struct {
 	// Scheduler is its name in the report, Pair its round, from 0.
 	Scheduler string `json:"scheduler"`
 	Pair      int    `json:"pair"`
@@ -44,11 +44,11 @@ type quantity struct {
 	// Name has its unit.
 	name string
 	// of is above 0 where the run has it.
-	of func(Run) float64
+	of func(runResult) float64
 }
 
 // known is NaN where the run does not have it.
-func (q quantity) known(r Run) float64 {
+func (q quantity) known(r runResult) float64 {
 	if v := q.of(r); v > 0 {
 		return v
 	}
@@ -58,21 +58,21 @@ func (q quantity) known(r Run) float64 {
 // quantities are what schedulers are compared by, in the order of the report.
 func quantities() []quantity {
 	return []quantity{
-		{"energy, J", func(r Run) float64 { return r.Joules }},
-		{joulesARequest, func(r Run) float64 { return r.Joules / float64(r.Requests) }},
-		{"scheduler and agents, J", func(r Run) float64 { return r.Overhead }},
-		{"processor time of all, s", Run.total},
-		{"latency p50, ms", func(r Run) float64 { return 1e3 * r.P50 }},
-		{"latency p99, ms", func(r Run) float64 { return 1e3 * r.P99 }},
-		{"latency p99.9, ms", func(r Run) float64 { return 1e3 * r.P999 }},
-		{"creation to bind, ms", func(r Run) float64 { return 1e3 * r.Bind }},
+		{"energy, J", func(r runResult) float64 { return r.Joules }},
+		{joulesARequest, func(r runResult) float64 { return r.Joules / float64(r.Requests) }},
+		{"scheduler and agents, J", func(r runResult) float64 { return r.Overhead }},
+		{"processor time of all, s", runResult.total},
+		{"latency p50, ms", func(r runResult) float64 { return 1e3 * r.P50 }},
+		{"latency p99, ms", func(r runResult) float64 { return 1e3 * r.P99 }},
+		{"latency p99.9, ms", func(r runResult) float64 { return 1e3 * r.P999 }},
+		{"creation to bind, ms", func(r runResult) float64 { return 1e3 * r.Bind }},
 	}
 }
 
 // joulesARequest is the quantity that the report is about.
 const joulesARequest = "energy a request, J"
 
-func (r Run) total() (sum float64) {
+func (r runResult) total() (sum float64) {
 	for _, role := range slices.Sorted(maps.Keys(r.CPU)) { // sums of floats depend on their order
 		sum += r.CPU[role]
 	}

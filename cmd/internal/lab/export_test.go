@@ -1,0 +1,4 @@
+package lab
+
+// ErrFlag is for tests.
+var ErrFlag = errFlag
