@@ -2,7 +2,9 @@ package plugin
 
 import (
 	"context"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -10,7 +12,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -169,10 +170,7 @@ func (h *Hub) reclassAll() {
 		return
 	}
 	h.waiting.mu.Lock()
-	workloads := make([]profile.Workload, 0, len(h.waiting.byWorkload))
-	for of := range h.waiting.byWorkload {
-		workloads = append(workloads, of)
-	}
+	workloads := slices.Collect(maps.Keys(h.waiting.byWorkload))
 	h.waiting.mu.Unlock()
 	for _, of := range workloads {
 		h.waiting.reclass(of, h.asks(h.knowledgeOf(of)))
