@@ -357,45 +357,42 @@ func (w *waiting) drop(uid types.UID) { w.edit(uid, w.forget) }
 // reserved records that a pod got a slot of a node, -1 for one that is not known. It returns when
 // the pod was first tried, if it was, and whether the API has it marked as waiting for room.
 func (w *waiting) reserved(uid types.UID, node int) (first time.Duration, tried, marked bool) {
-	w.lock()
-	defer w.unlock()
-	p := w.pods[uid]
-	if p == nil || p.isReserved {
-		return 0, false, false
-	}
-	w.endWait(p)
-	w.queue.Reserve(p.number, node)
-	p.isReserved = true
-	return p.first, true, p.inAPI
+	w.edit(uid, func(p *waitingPod) {
+		if p.isReserved {
+			return
+		}
+		w.endWait(p)
+		w.queue.Reserve(p.number, node)
+		p.isReserved = true
+		first, tried, marked = p.first, true, p.inAPI
+	})
+	return first, tried, marked
 }
 
 // failed records that a pod that had got a slot was not bound.
 func (w *waiting) failed(pod *v1.Pod) {
-	w.lock()
-	defer w.unlock()
-	switch p := w.pods[pod.UID]; {
-	case p == nil:
-	case w.isPending(pod):
+	w.edit(pod.UID, func(p *waitingPod) {
+		if !w.isPending(pod) {
+			w.forget(p)
+			return
+		}
 		w.queue.Fail(p.number, w.at.Now)
-	default:
-		w.forget(p)
-	}
+	})
 }
 
 // lost makes a pod look again at once whose node changed before the pod was in flight.
 func (w *waiting) lost(uid types.UID) {
-	w.lock()
-	defer w.unlock()
-	p := w.pods[uid]
-	if p == nil || p.isReserved {
-		return
-	}
-	p.attempt.refuse()
-	w.startWait(p, w.start.Add(p.began))
-	w.closeAttempt(p)
-	w.queue.Release(p.number, w.at.Now)
-	w.queue.Refuse(p.number, placement.EveryNode(), w.at.Now)
-	w.queue.Wake(p.number, w.at.Now)
+	w.edit(uid, func(p *waitingPod) {
+		if p.isReserved {
+			return
+		}
+		p.attempt.refuse()
+		w.startWait(p, w.start.Add(p.began))
+		w.closeAttempt(p)
+		w.queue.Release(p.number, w.at.Now)
+		w.queue.Refuse(p.number, placement.EveryNode(), w.at.Now)
+		w.queue.Wake(p.number, w.at.Now)
+	})
 }
 
 // optOut wakes a pod that has become exempt from the plugin.
