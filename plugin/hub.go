@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -83,7 +84,6 @@ type Hub struct {
 	waiting *waiting
 	// histories hold what happened to each pod, for explanations.
 	histories    histories
-	tainted      tainted
 	placeholders placeholders
 	metrics      *metricSet
 	// synced is set once the informers have delivered what existed at the start.
@@ -154,7 +154,6 @@ func NewHub(o HubOptions) *Hub {
 		unauthenticated: transport.NewQuota(maxUnauthenticated, maxUnauthenticatedOfOne), watchers: transport.NewQuota(maxWatchers, maxWatchersOfOne),
 		profiles:  make(map[string]*spazio),
 		nodes:     nodes{byName: make(map[string]*node)},
-		tainted:   tainted{byNode: make(map[*node][]v1.Taint)},
 		histories: histories{byPod: make(map[reserve.PodKey]*history)},
 		placeholders: placeholders{
 			named: make(map[reserve.PodKey]float64), of: make(map[types.UID]testbedPlaceholders),
@@ -341,7 +340,10 @@ var ErrInvalid = config.ErrInvalid
 // node returns the named node, which it creates if it is new.
 func (h *Hub) node(name string) *node {
 	n, made := h.nodes.ensure(name, func() *node {
-		n := &node{name: name, account: h.ledger.Account(name), since: h.now()}
+		n := &node{
+			name: name, account: h.ledger.Account(name), since: h.now(),
+			limiter: rate.NewLimiter(rate.Limit(h.args.MaxReportRate), int(h.args.ReportBurst)),
+		}
 		n.refresh(&h.rules, h.moment(), h.clock())
 		return n
 	})
@@ -421,7 +423,7 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 	if n.cores.Swap(cores) != cores || !wasInAPI { // slow start's line has moved, or its slots count now
 		h.refreshLocked(n)
 	}
-	if h.tainted.set(n, taintsOf(object)) {
+	if n.setTaints(taintsOf(object)) {
 		h.waiting.admit(n) // pods that a taint kept from it may go there now
 	}
 	n.mu.Unlock()
@@ -446,7 +448,6 @@ func (h *Hub) dropNode(n *node) {
 	n.mu.Lock()
 	n.removed = true
 	n.inAPI.Store(false)
-	h.tainted.set(n, nil)
 	h.waiting.remove(n)
 	n.mu.Unlock()
 	if !h.nodes.remove(n) {

@@ -119,11 +119,10 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 // room: if it is placed on none of these, they were tried without success.
 func (p *spazio) awaitPlain(pod *v1.Pod, c *cycle) {
 	set, isRefused := placement.EveryNode(), false
-	p.hub.tainted.exclude(&set, pod)
-	for i, id := range c.directory.ids {
-		if c.admits(i) {
-			set.Remove(id)
-		} else if set.Has(id) {
+	for i, n := range c.directory.nodes {
+		if c.admits(i) || n.repels(pod) {
+			set.Remove(n.id)
+		} else {
 			isRefused = true
 		}
 	}
