@@ -489,22 +489,16 @@ func (w *waiting) recheck(n *node) {
 	}
 }
 
-// activation is a pod with the handle that activates it.
-type activation struct {
-	pod    *v1.Pod
-	handle fwk.Handle
-}
-
 // round grants the slots of the nodes that have risen. It returns the pods to activate and after
 // how long there is more to do; 0 means not before something rises.
-func (w *waiting) round() (woken []activation, again time.Duration) {
+func (w *waiting) round() (woken []objects.Activation, again time.Duration) {
 	w.lock()
 	defer w.mu.Unlock()
 	w.settle()
 	w.queue.Advance(w.at.Now)
 	for gone := true; gone; { // what was granted to pods that are gone goes to others
 		w.queue.Round(w.at.Now)
-		var some []activation
+		var some []objects.Activation
 		some, gone = w.woken()
 		woken = append(woken, some...)
 	}
@@ -518,7 +512,7 @@ func (w *waiting) round() (woken []activation, again time.Duration) {
 
 // woken returns the pods that the Queue has woken. It forgets those that the API no longer knows as
 // pending, and reports whether there were any.
-func (w *waiting) woken() (list []activation, gone bool) {
+func (w *waiting) woken() (list []objects.Activation, gone bool) {
 	for _, number := range slices.Clone(w.queue.Woken()) {
 		p := w.byNumber[number]
 		if p == nil || p.isReserved {
@@ -529,14 +523,14 @@ func (w *waiting) woken() (list []activation, gone bool) {
 			gone = true
 			continue
 		}
-		list = append(list, activation{p.pod, p.handle})
+		list = append(list, objects.Activation{Pod: p.pod, Handle: p.handle})
 	}
 	return list, gone
 }
 
 // inspect returns the pods that the slow retry wakes, and those that have waited too long and for
 // which there are places.
-func (w *waiting) inspect() (retried, overdue []activation) {
+func (w *waiting) inspect() (retried, overdue []objects.Activation) {
 	w.lock()
 	defer w.unlock()
 	w.queue.Advance(w.at.Now)
