@@ -51,7 +51,7 @@ func (s *roomServer) Watch(_ *spaziov1.WatchRooms, stream grpc.ServerStreamingSe
 		return err
 	}
 	defer end()
-	tick := time.NewTicker(h.options.Rooms)
+	tick := time.NewTicker(h.options.roomPeriod)
 	defer tick.Stop()
 	review := time.NewTimer(h.untilReview(h.controllers, who))
 	defer review.Stop()
@@ -175,7 +175,7 @@ func (h *Hub) reviewers(args SpazioArgs, handle Cluster) error {
 	if err != nil {
 		return fmt.Errorf("client for token reviews: %w", err)
 	}
-	c := identity.Config{Reviews: client.TokenReviews(), Audience: args.TokenAudience, Fresh: h.options.Review}
+	c := identity.Config{Reviews: client.TokenReviews(), Audience: args.TokenAudience, Fresh: h.options.review}
 	if args.ControllerServiceAccount != "" {
 		c.ServiceAccount, c.Unbound = args.ControllerServiceAccount, true
 		h.controllers = identity.NewReviewer(c)
@@ -246,8 +246,8 @@ func (h *Hub) untilReview(by *identity.Reviewer, a identity.Agent) time.Duration
 	if by == nil {
 		return math.MaxInt64
 	}
-	if h.options.Review > 0 {
-		return max(time.Until(a.Review), h.options.Review)
+	if h.options.review > 0 {
+		return max(time.Until(a.Review), h.options.review)
 	}
 	return max(time.Until(a.Review), soonest) + rand.N(spread)
 }
