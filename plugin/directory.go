@@ -185,14 +185,11 @@ func isElsewhere(v v1.Volume) bool {
 
 // tolerates reports whether a pod may go to a node with a taint.
 func tolerates(pod *v1.Pod, taint *v1.Taint) bool {
-	for i := range pod.Spec.Tolerations {
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t v1.Toleration) bool {
 		// Whether the cluster compares numbers is unknown: a pod that asks for it
 		// is tried.
-		if pod.Spec.Tolerations[i].ToleratesTaint(klog.Background(), taint, true) {
-			return true
-		}
-	}
-	return false
+		return t.ToleratesTaint(klog.Background(), taint, true)
+	})
 }
 
 // taintsOf returns the taints that keep pods from a node.
