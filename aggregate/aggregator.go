@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -219,14 +220,9 @@ func (a *Aggregator) Globals(at time.Time) ([]Global, error) {
 }
 
 func (a *Aggregator) sorted() []*group {
-	groups := make([]*group, 0, len(a.groups))
-	for _, g := range a.groups {
-		groups = append(groups, g)
-	}
-	slices.SortFunc(groups, func(x, y *group) int {
+	return slices.SortedFunc(maps.Values(a.groups), func(x, y *group) int {
 		return cmp.Or(cmp.Compare(x.key.schema, y.key.schema), cmp.Compare(x.key.dim, y.key.dim))
 	})
-	return groups
 }
 
 // forget goes by name, as sums depend on the order in their last digits.

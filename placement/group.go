@@ -230,31 +230,20 @@ func (q *Queue) settle(p *pod, now time.Duration) {
 	}
 }
 
-// contest yields groups in the order of their heads. It implements heap.Interface.
+// contest yields groups in the order of their heads.
 type contest struct {
-	groups []*group
 	head   func(*group) *pod
 	before func(a, b *pod) bool
 	delay  func(workload int) time.Duration // nil for none
 	memory *[]*group                        // kept from one contest to the next, if not nil
 }
 
-func (c *contest) Len() int           { return len(c.groups) }
-func (c *contest) Swap(i, j int)      { c.groups[i], c.groups[j] = c.groups[j], c.groups[i] }
-func (c *contest) Less(i, j int) bool { return c.before(c.head(c.groups[i]), c.head(c.groups[j])) }
-func (c *contest) Push(g any)         { c.groups = append(c.groups, g.(*group)) }
-func (c *contest) Pop() any {
-	last := len(c.groups) - 1
-	g := c.groups[last]
-	c.groups = c.groups[:last]
-	return g
-}
-
 // run calls try with the first head of all groups, again and again, until try returns stop or no
 // group is left. A group is left out once try returns done for it or it has no head.
 func (c *contest) run(groups []*group, try func(g *group, p *pod) (done, stop bool)) {
+	in := minHeap[*group]{before: func(a, b *group) bool { return c.before(c.head(a), c.head(b)) }}
 	if c.memory != nil {
-		c.groups = (*c.memory)[:0]
+		in.items = (*c.memory)[:0]
 	}
 	for _, g := range groups {
 		if c.head(g) == nil {
@@ -263,21 +252,21 @@ func (c *contest) run(groups []*group, try func(g *group, p *pod) (done, stop bo
 		if c.delay != nil {
 			g.delay = c.delay(g.workload)
 		}
-		c.groups = append(c.groups, g)
+		in.items = append(in.items, g)
 	}
 	if c.memory != nil {
-		*c.memory = c.groups
+		*c.memory = in.items
 	}
-	for heap.Init(c); len(c.groups) > 0; {
-		g := c.groups[0]
+	for heap.Init(&in); in.Len() > 0; {
+		g := in.first()
 		done, stop := try(g, c.head(g))
 		switch {
 		case stop:
 			return
 		case done || c.head(g) == nil:
-			heap.Pop(c)
+			heap.Pop(&in)
 		default:
-			heap.Fix(c, 0)
+			heap.Fix(&in, 0)
 		}
 	}
 }

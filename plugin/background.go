@@ -2,15 +2,16 @@ package plugin
 
 import (
 	"context"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -31,13 +32,10 @@ func (h *Hub) attend(ctx context.Context) {
 		return
 	}
 	h.tasks.Go(func() { h.wake(ctx) })
-	h.tasks.Go(func() { every(ctx, inspection, func() { h.inspect(ctx) }) })
-	h.tasks.Go(func() { every(ctx, gauging, func() { h.gauge(h.now()) }) })
+	h.tasks.Go(func() { wait.UntilWithContext(ctx, h.inspect, inspection) })
+	h.tasks.Go(func() { wait.UntilWithContext(ctx, func(context.Context) { h.gauge(h.now()) }, gauging) })
 	h.tasks.Go(func() { h.markAll(ctx) })
-	h.tasks.Go(func() {
-		h.certificates()
-		every(ctx, readCertificates, h.certificates)
-	})
+	h.tasks.Go(func() { wait.UntilWithContext(ctx, func(context.Context) { h.certificates() }, readCertificates) })
 }
 
 // wake runs rounds of activation until ctx ends.
@@ -70,39 +68,14 @@ func (h *Hub) round(ctx context.Context) (again time.Duration) {
 	return again
 }
 
-// activate moves pods to the front of their scheduler's queue. The profiles of a scheduler share one
-// queue, so any of the handles reaches it; one call for each handle is enough.
-func (h *Hub) activate(ctx context.Context, list []activation, cause string) {
+// activate activates waiting pods and counts them.
+func (h *Hub) activate(ctx context.Context, list []objects.Activation, cause string) {
 	if len(list) == 0 {
 		return
 	}
 	h.metrics.activated[cause].Add(float64(len(list)))
-	logger := klog.FromContext(ctx)
-	logger.V(4).Info("Activating waiting pods", "count", len(list), "cause", cause)
-	pods := make(map[fwk.Handle]map[string]*v1.Pod)
-	for _, a := range list {
-		if pods[a.handle] == nil {
-			pods[a.handle] = make(map[string]*v1.Pod)
-		}
-		pods[a.handle][string(a.pod.UID)] = a.pod
-	}
-	for handle, of := range pods {
-		handle.Activate(logger, of)
-	}
-}
-
-// every calls f once a period until ctx ends.
-func every(ctx context.Context, period time.Duration, f func()) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			f()
-		}
-	}
+	klog.FromContext(ctx).V(4).Info("Activating waiting pods", "count", len(list), "cause", cause)
+	objects.Activate(ctx, list)
 }
 
 // inspect handles what no event announces: reports that were held back, signals that turned
@@ -169,10 +142,7 @@ func (h *Hub) reclassAll() {
 		return
 	}
 	h.waiting.mu.Lock()
-	workloads := make([]profile.Workload, 0, len(h.waiting.byWorkload))
-	for of := range h.waiting.byWorkload {
-		workloads = append(workloads, of)
-	}
+	workloads := slices.Collect(maps.Keys(h.waiting.byWorkload))
 	h.waiting.mu.Unlock()
 	for _, of := range workloads {
 		h.waiting.reclass(of, h.asks(h.knowledgeOf(of)))

@@ -13,13 +13,10 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
-	core "k8s.io/client-go/informers/core"
-	corev1 "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	listers "k8s.io/client-go/listers/core/v1"
@@ -80,53 +77,6 @@ type handle struct {
 	config   *rest.Config
 	client   *fake.Clientset
 	recorder *events.FakeRecorder
-}
-
-// observed is a factory that signals when all pods were listed, and lists them by name.
-type observed struct {
-	informers.SharedInformerFactory
-	listed func()
-}
-
-func (f observed) Core() core.Interface {
-	return observedCore{f.SharedInformerFactory.Core(), f.listed}
-}
-
-type observedCore struct {
-	core.Interface
-	listed func()
-}
-
-func (c observedCore) V1() corev1.Interface { return observedV1{c.Interface.V1(), c.listed} }
-
-type observedV1 struct {
-	corev1.Interface
-	listed func()
-}
-
-func (v observedV1) Pods() podInformer { return observedPods{v.Interface.Pods(), v.listed} }
-
-type observedPods struct {
-	podInformer
-	listed func()
-}
-
-func (p observedPods) Lister() listers.PodLister {
-	return observedLister{p.podInformer.Lister(), p.listed}
-}
-
-type observedLister struct {
-	listers.PodLister
-	listed func()
-}
-
-func (l observedLister) List(s labels.Selector) ([]*v1.Pod, error) {
-	pods, err := l.PodLister.List(s)
-	if l.listed != nil {
-		l.listed()
-	}
-	slices.SortFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	return pods, err
 }
 
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
@@ -206,8 +156,6 @@ type setup struct {
 	config *rest.Config
 	// prepare runs before the informers start.
 	prepare func(*fake.Clientset)
-	// listed runs after all pods were listed and before the caller has them.
-	listed func()
 	// noScheduler starts the Hub alone, which then makes no profile.
 	noScheduler bool
 }
@@ -245,7 +193,7 @@ func newCluster(t testing.TB, s setup) *cluster {
 	c.hub = plugin.NewHub(plugin.RarelyWatchingSilence(s.options)) // only one test checks the events of nodes
 	recorder := events.NewFakeRecorder(100)
 	c.events = recorder.Events
-	c.edge, c.args = &handle{factory: observed{factory, s.listed}, activate: s.activate, config: s.config, client: c.client, recorder: recorder}, s.args
+	c.edge, c.args = &handle{factory: factory, activate: s.activate, config: s.config, client: c.client, recorder: recorder}, s.args
 	if s.noScheduler {
 		if err := c.hub.Start(ctx, s.args, c.edge); err != nil {
 			cancel()

@@ -23,9 +23,8 @@ type cycle struct {
 	directory *directory
 	attempt   *attempt
 	// waitSet gets the nodes that Filter refuses; nil where Filter is left out or
-	// sees only a few nodes. rises gets the nodes that rose before they were in it.
+	// sees only a few nodes.
 	waitSet *refusedNodes
-	rises   func(*node)
 	at      reserve.Moment
 	// asks is the demand that the pod is decided on by.
 	asks reserve.Demand
@@ -84,11 +83,11 @@ func (c *cycle) admitOverdue(i int, v *view) {
 // learn notes that the plugin alone refuses the pod the i-th node. If the node
 // has risen since the cycle looked at it, the waker may have passed over the
 // pod.
-func (c *cycle) learn(i int, r *rules) {
+func (c *cycle) learn(i int, h *Hub) {
 	c.waitSet.add(c.directory.ids[i])
 	n := c.directory.nodes[i]
-	if v := n.view.Load(); v != c.refused[i].view && r.decide(v, c.asks, c.at) == reserve.Admitted {
-		c.rises(n)
+	if v := n.view.Load(); v != c.refused[i].view && h.rules.decide(v, c.asks, c.at) == reserve.Admitted {
+		h.waiting.recheck(n)
 	}
 }
 

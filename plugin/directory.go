@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -31,10 +32,7 @@ type directory struct {
 
 func newDirectory(byName map[string]*node, limit int) *directory {
 	d := &directory{limit: limit, nowhere: placement.EveryNode(), places: make(map[string]int, len(byName))}
-	for _, n := range byName {
-		d.nodes = append(d.nodes, n)
-	}
-	slices.SortFunc(d.nodes, func(a, b *node) int { return strings.Compare(a.name, b.name) })
+	d.nodes = slices.SortedFunc(maps.Values(byName), func(a, b *node) int { return strings.Compare(a.name, b.name) })
 	for i, n := range d.nodes {
 		d.ids = append(d.ids, n.id)
 		d.nowhere.Remove(n.id)
@@ -187,14 +185,11 @@ func isElsewhere(v v1.Volume) bool {
 
 // tolerates reports whether a pod may go to a node with a taint.
 func tolerates(pod *v1.Pod, taint *v1.Taint) bool {
-	for i := range pod.Spec.Tolerations {
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t v1.Toleration) bool {
 		// Whether the cluster compares numbers is unknown: a pod that asks for it
 		// is tried.
-		if pod.Spec.Tolerations[i].ToleratesTaint(klog.Background(), taint, true) {
-			return true
-		}
-	}
-	return false
+		return t.ToleratesTaint(klog.Background(), taint, true)
+	})
 }
 
 // taintsOf returns the taints that keep pods from a node.
@@ -211,33 +206,14 @@ func taintsOf(object *v1.Node) []v1.Taint {
 	return taints
 }
 
-// tainted knows the nodes that have taints. Safe for concurrent use.
-type tainted struct {
-	mu     sync.Mutex
-	byNode map[*node][]v1.Taint
+// setTaints notes the node's taints, which are not changed any more, and reports whether it lost any.
+func (n *node) setTaints(taints []v1.Taint) (lost bool) {
+	before := n.taints.Swap(&taints)
+	return before != nil && slices.ContainsFunc(*before, func(taint v1.Taint) bool { return !slices.Contains(taints, taint) })
 }
 
-// set notes a node's taints and reports whether it lost any.
-func (t *tainted) set(n *node, taints []v1.Taint) (lost bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	before := t.byNode[n]
-	if slices.Equal(before, taints) {
-		return false
-	}
-	if t.byNode[n] = taints; len(taints) == 0 {
-		delete(t.byNode, n)
-	}
-	return slices.ContainsFunc(before, func(taint v1.Taint) bool { return !slices.Contains(taints, taint) })
-}
-
-// exclude takes the nodes out of a set whose taints the pod does not tolerate.
-func (t *tainted) exclude(set *placement.WaitSet, pod *v1.Pod) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for n, taints := range t.byNode {
-		if slices.ContainsFunc(taints, func(taint v1.Taint) bool { return !tolerates(pod, &taint) }) {
-			set.Remove(n.id)
-		}
-	}
+// repels reports whether the node has a taint that the pod does not tolerate.
+func (n *node) repels(pod *v1.Pod) bool {
+	taints := n.taints.Load()
+	return taints != nil && slices.ContainsFunc(*taints, func(taint v1.Taint) bool { return !tolerates(pod, &taint) })
 }

@@ -10,22 +10,18 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
-	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // consumption holds what workloads' pods take, as agents report it. Safe for concurrent use.
 type consumption struct {
-	// on is set once a profile ranks by energy or an agent has reported what pods take. From then
-	// on the workload of each pod is tracked.
+	// on is set once a profile ranks by energy or an agent has reported what pods take.
 	on atomic.Bool
 
 	mu   sync.Mutex
 	book *energy.Book
 }
-
-func newConsumption() *consumption { return &consumption{book: energy.NewBook()} }
 
 // observe records what a pod of a workload took. Observations that are invalid, or older than what is
 // known of the pod, are ignored.
@@ -63,7 +59,7 @@ func (h *Hub) consumed(n *node, r *agent.Report, sampled time.Duration) {
 	if len(r.PodCores) == 0 {
 		return
 	}
-	h.meter()
+	h.consumption.on.Store(true)
 	var span time.Duration
 	if since := sampled - n.consumed; n.consumed > 0 && since > 0 && since <= longestSpan {
 		span = since
@@ -88,27 +84,6 @@ func (h *Hub) consumed(n *node, r *agent.Report, sampled time.Duration) {
 			Pod: uint64(key), At: h.start.Add(sampled), Metered: r.Power.Known(),
 			Span: span, Cores: math.Min(float64(r.PodCores[i]), mostCores), Watts: math.Min(float64(r.PodWatts[i]), mostWatts),
 		})
-	}
-}
-
-// meter makes the Hub track the workload of each pod from now on.
-func (h *Hub) meter() {
-	if !h.consumption.on.Swap(true) {
-		h.tasks.Go(h.enterAll)
-	}
-}
-
-// enterAll records the workloads of the pods that entered the ledger before tracking began. A pod
-// that has left the ledger meanwhile is forgotten again.
-func (h *Hub) enterAll() {
-	for _, pod := range h.allPods() {
-		if pod.Spec.NodeName == "" || objects.IsTerminal(pod) || objects.IsMirror(pod) {
-			continue
-		}
-		h.workloads.enter(h.workloads.identify(pod), pod.UID)
-		if _, there := h.ledger.Pod(reserve.KeyOf(string(pod.UID))); !there {
-			h.workloads.leave(reserve.KeyOf(string(pod.UID)))
-		}
 	}
 }
 

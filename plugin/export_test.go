@@ -44,6 +44,18 @@ func RarelyWatchingSilence(o HubOptions) HubOptions {
 	return o
 }
 
+// UpdatingRooms returns options with which a stream of rooms is updated at an interval.
+func UpdatingRooms(o HubOptions, interval time.Duration) HubOptions {
+	o.roomPeriod = interval
+	return o
+}
+
+// ReviewingTokens returns options with which the API server's answer about a token counts for a time.
+func ReviewingTokens(o HubOptions, counts time.Duration) HubOptions {
+	o.review = counts
+	return o
+}
+
 // Round activates pods for the available slots.
 func (h *Hub) Round() { h.round(context.Background()) }
 

@@ -41,7 +41,7 @@ type histories struct {
 	ended, attempts ring[reserve.PodKey]
 }
 
-// note edits a pod's history. A missing one is created only if made is set.
+// note reads or edits a pod's history. A missing one is created only if made is set.
 func (hs *histories) note(pod reserve.PodKey, made bool, edit func(*history)) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -124,16 +124,15 @@ func (hs *histories) confirmed(pods []reserve.Confirmation, at time.Time) {
 
 // end keeps the history of an ended pod among the last of those. It may be called again.
 func (hs *histories) end(pod reserve.PodKey) {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	e := hs.byPod[pod]
-	if e == nil || e.ended {
-		return
-	}
-	e.ended = true
-	if oldest, full := hs.ended.push(pod, endedHistories); full {
-		delete(hs.byPod, oldest)
-	}
+	hs.note(pod, false, func(e *history) {
+		if e.ended {
+			return
+		}
+		e.ended = true
+		if oldest, full := hs.ended.push(pod, endedHistories); full {
+			delete(hs.byPod, oldest)
+		}
+	})
 }
 
 // forget drops the history of a pod that the API no longer has.
@@ -144,14 +143,9 @@ func (hs *histories) forget(pod reserve.PodKey) {
 }
 
 // find returns a copy of a pod's history, empty if nothing is known.
-func (hs *histories) find(pod reserve.PodKey) history {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	e := hs.byPod[pod]
-	if e == nil {
-		return history{}
-	}
-	return *e
+func (hs *histories) find(pod reserve.PodKey) (found history) {
+	hs.note(pod, false, func(e *history) { found = *e })
+	return found
 }
 
 // ring keeps the newest keys; the zero value is empty.

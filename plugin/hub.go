@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,11 +55,6 @@ type HubOptions struct {
 	ProfilesRetry time.Duration
 	// Testbeds is the source of Testbeds, unstructured; default the scheduler's API server.
 	Testbeds cache.ListerWatcher
-	// Review is how long the API server's answer about an agent's token counts, also for an open
-	// stream; default 10 min.
-	Review time.Duration
-	// Rooms is the time between two updates of a stream of rooms; default 1 s.
-	Rooms time.Duration
 	// Leading reports whether this scheduler is the active one of several. By default it reads
 	// client-go's leader election metric leader_election_master_status, and returns true if the
 	// process has no such metric.
@@ -66,9 +62,10 @@ type HubOptions struct {
 	// Buffer, if set, names the CapacityBuffer that asks for nodes for a pod that waits for room, as
 	// namespace/name, empty if none does. It is called concurrently.
 	Buffer func(*v1.Pod) string
-	// silencePeriod and silenceGap replace the constants of these names, which only this package's
-	// tests do.
-	silencePeriod, silenceGap time.Duration
+	// silencePeriod, silenceGap and roomPeriod replace the constants of these names, which only this
+	// package's tests do, and review how long the API server's answer about an agent's token counts,
+	// also for an open stream: 10 min.
+	silencePeriod, silenceGap, roomPeriod, review time.Duration
 }
 
 // Hub is what the profiles of a scheduler share: the signals, the ledger, the waiting pods and
@@ -83,7 +80,6 @@ type Hub struct {
 	waiting *waiting
 	// histories hold what happened to each pod, for explanations.
 	histories    histories
-	tainted      tainted
 	placeholders placeholders
 	metrics      *metricSet
 	// synced is set once the informers have delivered what existed at the start.
@@ -111,7 +107,7 @@ type Hub struct {
 
 	// consumption holds what agents measured pods to take. labelled holds the workloads that a
 	// metric has series for; only gauge uses it.
-	consumption *consumption
+	consumption consumption
 	labelled    map[string]struct{}
 
 	// identities reviews the agents' tokens, controllers the tokens of callers that read rooms;
@@ -145,17 +141,17 @@ func NewHub(o HubOptions) *Hub {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	o.Rooms = cmp.Or(o.Rooms, roomPeriod)
+	o.roomPeriod = cmp.Or(o.roomPeriod, roomPeriod)
 	if o.Leading == nil {
 		o.Leading = leading
 	}
 	return &Hub{
 		options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{},
 		unauthenticated: transport.NewQuota(maxUnauthenticated, maxUnauthenticatedOfOne), watchers: transport.NewQuota(maxWatchers, maxWatchersOfOne),
-		profiles:  make(map[string]*spazio),
-		nodes:     nodes{byName: make(map[string]*node)},
-		tainted:   tainted{byNode: make(map[*node][]v1.Taint)},
-		histories: histories{byPod: make(map[reserve.PodKey]*history)},
+		consumption: consumption{book: energy.NewBook()},
+		profiles:    make(map[string]*spazio),
+		nodes:       nodes{byName: make(map[string]*node)},
+		histories:   histories{byPod: make(map[reserve.PodKey]*history)},
 		placeholders: placeholders{
 			named: make(map[reserve.PodKey]float64), of: make(map[types.UID]testbedPlaceholders),
 			on: make(map[string]map[reserve.PodKey]struct{}), node: make(map[reserve.PodKey]string),
@@ -197,7 +193,7 @@ func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (f
 		scoreOnly: args.ScoreOnly,
 	}
 	if args.EnergyWeight > 0 {
-		h.meter()
+		h.consumption.on.Store(true)
 	}
 	h.profiles[handle.ProfileName()] = p
 	return p, nil
@@ -290,7 +286,6 @@ func (h *Hub) configure(args SpazioArgs) error {
 	if err != nil {
 		return err
 	}
-	h.consumption = newConsumption()
 	h.ledger, h.start, h.args = ledger, h.clock(), args
 	h.workloads.start = h.start
 	h.rules = rules{
@@ -341,7 +336,10 @@ var ErrInvalid = config.ErrInvalid
 // node returns the named node, which it creates if it is new.
 func (h *Hub) node(name string) *node {
 	n, made := h.nodes.ensure(name, func() *node {
-		n := &node{name: name, account: h.ledger.Account(name), since: h.now()}
+		n := &node{
+			name: name, account: h.ledger.Account(name), since: h.now(),
+			limiter: rate.NewLimiter(rate.Limit(h.args.MaxReportRate), int(h.args.ReportBurst)),
+		}
 		n.refresh(&h.rules, h.moment(), h.clock())
 		return n
 	})
@@ -421,7 +419,7 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 	if n.cores.Swap(cores) != cores || !wasInAPI { // slow start's line has moved, or its slots count now
 		h.refreshLocked(n)
 	}
-	if h.tainted.set(n, taintsOf(object)) {
+	if n.setTaints(taintsOf(object)) {
 		h.waiting.admit(n) // pods that a taint kept from it may go there now
 	}
 	n.mu.Unlock()
@@ -446,7 +444,6 @@ func (h *Hub) dropNode(n *node) {
 	n.mu.Lock()
 	n.removed = true
 	n.inAPI.Store(false)
-	h.tainted.set(n, nil)
 	h.waiting.remove(n)
 	n.mu.Unlock()
 	if !h.nodes.remove(n) {

@@ -158,7 +158,7 @@ func TestDeletedAgentLosesItsStream(t *testing.T) {
 	t.Cleanup(server.Close)
 	c := newCluster(t, setup{
 		nodes: 1, config: &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}},
-		options: plugin.HubOptions{Review: 5 * time.Millisecond},
+		options: plugin.ReviewingTokens(plugin.HubOptions{}, 5*time.Millisecond),
 		args: plugin.SpazioArgs{
 			TLSCertFile: identity.CertFile, TLSKeyFile: identity.KeyFile,
 			AgentServiceAccount: "spazio/agent", MaxAge: metav1.Duration{Duration: time.Hour},

@@ -10,8 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
@@ -89,8 +91,10 @@ type node struct {
 	account *reserve.Account
 	// inAPI reports whether the API has the node; only then do its slots count.
 	inAPI atomic.Bool
-	// cores are the API's, 0 if it names none.
-	cores atomic.Int32
+	// cores are the API's, 0 if it names none, taints those that keep pods from it, nil before the
+	// API's first.
+	cores  atomic.Int32
+	taints atomic.Pointer[[]v1.Taint]
 	// removed reports whether this node is no longer in the directory, or about to be;
 	// one of the same name may come after it.
 	removed bool
@@ -106,7 +110,8 @@ type node struct {
 	vacant   bool
 	consumed time.Duration
 	stream   *subscriber
-	bucket   bucket
+	// limiter bounds the rate of its reports.
+	limiter *rate.Limiter
 	// held is the newest report that came too early, nil for none; an arrival is
 	// never changed, only replaced.
 	held atomic.Pointer[arrival]
@@ -187,27 +192,6 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) {
 	v.View = reserve.NewView(signal, flight, r.admit)
 	v.typical, v.rank = v.Judge(podDemand), v.Rank(podDemand)
 	n.view.Store(v)
-}
-
-// bucket limits the reports of one node to burst at once and rate per second. It fills with
-// reports and leaks with time; the zero value is empty.
-type bucket struct {
-	level float64
-	at    time.Duration
-}
-
-// take counts a report and returns true, unless the bucket is full. If the clock was set back,
-// the bucket does not leak until the clock has caught up.
-func (b *bucket) take(now time.Duration, rate, burst float64) bool {
-	if now > b.at {
-		b.level = max(b.level-rate*(now-b.at).Seconds(), 0)
-		b.at = now
-	}
-	if b.level+1 > burst {
-		return false
-	}
-	b.level++
-	return true
 }
 
 // arrival is a report with the times, since the Hub's start, at which it came and at which its
@@ -398,14 +382,12 @@ func (h *Hub) renew(n *node, base version, b api.Heartbeat) (result string, err 
 	return result, err
 }
 
-// takes counts a report of a node, whose mutex is held, unless the node reports too often.
-func (h *Hub) takes(n *node, now time.Duration) bool {
-	return n.bucket.take(now, h.args.MaxReportRate, float64(h.args.ReportBurst))
-}
+// takes counts a report of a node, unless the node reports too often.
+func (h *Hub) takes(n *node, now time.Duration) bool { return n.limiter.AllowN(h.start.Add(now), 1) }
 
 // accept makes a report the node's newest, unless a newer one is already there or the node
 // reports too often. Of the excess reports the newest is held, and takes effect with the next one
-// or at the first inspection that finds the bucket leaked, whichever comes first.
+// or at the first inspection at which the rate allows it, whichever comes first.
 //
 // A newer report that has turned stale gives way to an older version: a node whose clock was set
 // back starts over with a lower incarnation.

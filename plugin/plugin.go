@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,15 +51,8 @@ func (*spazio) Name() string { return Name }
 // annotation, or by a toleration where the annotations are not its author's. An exempt pod
 // counts like any other once it is placed.
 func (p *spazio) exempt(pod *v1.Pod) bool {
-	if pod.Annotations[p.optOut] == "true" || objects.IsNodeOwned(pod) || p.hub.Placeholder(pod.UID) {
-		return true
-	}
-	for i := range pod.Spec.Tolerations {
-		if pod.Spec.Tolerations[i].Key == p.tolerated {
-			return true
-		}
-	}
-	return false
+	return pod.Annotations[p.optOut] == "true" || objects.IsNodeOwned(pod) || p.hub.Placeholder(pod.UID) ||
+		slices.ContainsFunc(pod.Spec.Tolerations, func(t v1.Toleration) bool { return t.Key == p.tolerated })
 }
 
 // PreFilter records the pod as waiting and then decides for all nodes, in this order, so that a
@@ -110,7 +104,7 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		h.waiting.await(pod.UID, a, placement.EveryNode(), false)
 		return nil, nil
 	}
-	c.waitSet, c.rises = newRefusedNodes(c.directory.limit), h.waiting.recheck
+	c.waitSet = newRefusedNodes(c.directory.limit)
 	h.waiting.follow(pod.UID, a, c.waitSet)
 	return nil, nil
 }
@@ -119,11 +113,10 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 // room: if it is placed on none of these, they were tried without success.
 func (p *spazio) awaitPlain(pod *v1.Pod, c *cycle) {
 	set, isRefused := placement.EveryNode(), false
-	p.hub.tainted.exclude(&set, pod)
-	for i, id := range c.directory.ids {
-		if c.admits(i) {
-			set.Remove(id)
-		} else if set.Has(id) {
+	for i, n := range c.directory.nodes {
+		if c.admits(i) || n.repels(pod) {
+			set.Remove(n.id)
+		} else {
 			isRefused = true
 		}
 	}
@@ -160,7 +153,7 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, messages[reserve.Stale])
 	}
 	if c.waitSet != nil {
-		c.learn(i, &p.hub.rules)
+		c.learn(i, p.hub)
 	}
 	return c.refuse(i)
 }

@@ -78,7 +78,6 @@ func (h *Hub) followProfiles(ctx context.Context) {
 		}),
 		Synced: func() {
 			h.profiling.on.Store(true)
-			h.enterAll() // pods may have entered the ledger before the profiles were known
 			for _, of := range h.workloads.known() {
 				h.updateDemands(of)
 			}
@@ -150,9 +149,6 @@ type knowledge struct {
 
 // The knowledge about a pod is that about its workload's pods; see knowledgeOf.
 func (h *Hub) knowledge(pod *v1.Pod) knowledge {
-	if h.profiling.off() { // without looking for the pod's workload
-		return knowledge{source: sourceOff}
-	}
 	return h.knowledgeOf(h.workloads.identify(pod))
 }
 
@@ -206,9 +202,6 @@ func (h *Hub) kindOf(pod *v1.Pod) kind {
 // enter records a pod that is about to enter the ledger, so that its demand is updated from then
 // on, and returns what the ledger counts it as. Once the pod has entered, updateDemand has to follow.
 func (h *Hub) enter(pod *v1.Pod) reserve.Demand {
-	if h.profiling.off() && !h.consumption.on.Load() { // neither needs the workload of each pod
-		return podDemand
-	}
 	of := h.workloads.identify(pod)
 	h.workloads.enter(of, pod.UID)
 	return h.claims(of, h.knowledgeOf(of))
@@ -238,9 +231,6 @@ func (h *Hub) cores(pod *v1.Pod) float64 {
 // changed meanwhile. New measurements of its workload change nothing: the pod keeps the cores
 // that it entered at.
 func (h *Hub) updateDemand(pod *v1.Pod, key reserve.PodKey, at reserve.Demand) {
-	if h.profiling.off() {
-		return
-	}
 	of := h.workloads.identify(pod)
 	d := h.claims(of, h.knowledgeOf(of))
 	if at.Cores = d.Cores; d != at {

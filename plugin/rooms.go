@@ -51,7 +51,7 @@ func (s *roomServer) Watch(_ *spaziov1.WatchRooms, stream grpc.ServerStreamingSe
 		return err
 	}
 	defer end()
-	tick := time.NewTicker(h.options.Rooms)
+	tick := time.NewTicker(h.options.roomPeriod)
 	defer tick.Stop()
 	review := time.NewTimer(h.untilReview(h.controllers, who))
 	defer review.Stop()
@@ -107,38 +107,28 @@ func (h *Hub) admitWatcher(ctx context.Context) (who identity.Agent, end func(),
 }
 
 // roomLog is what a stream has sent of each node.
-type roomLog struct {
-	rooms map[string]sentRoom
-	round uint64
-}
-
-type sentRoom struct {
-	api.Room
-	// round is the last in which there was such a node.
-	round uint64
-}
+type roomLog struct{ rooms map[string]api.Room }
 
 // update returns the messages with what has changed, one at least; the first time
 // they have all nodes.
 func (l *roomLog) update(h *Hub) []*spaziov1.Rooms {
 	first := l.rooms == nil
 	if first {
-		l.rooms = make(map[string]sentRoom)
+		l.rooms = make(map[string]api.Room)
 	}
-	l.round++
-	nodes, now := h.nodes.list().nodes, h.moment().Now
+	d, now := h.nodes.list(), h.moment().Now
 	var changed []api.Room
-	for _, n := range nodes {
+	for _, n := range d.nodes {
 		room := roomOf(n.name, n.view.Load(), now)
-		if before, known := l.rooms[n.name]; !known || before.Room != room {
+		if before, known := l.rooms[n.name]; !known || before != room {
 			changed = append(changed, room)
 		}
-		l.rooms[n.name] = sentRoom{room, l.round}
+		l.rooms[n.name] = room
 	}
 	var gone []string
-	if len(l.rooms) > len(nodes) {
-		for name, room := range l.rooms {
-			if room.round != l.round {
+	if len(l.rooms) > len(d.nodes) {
+		for name := range l.rooms {
+			if _, there := d.places[name]; !there {
 				gone = append(gone, name)
 				delete(l.rooms, name)
 			}
@@ -185,7 +175,7 @@ func (h *Hub) reviewers(args SpazioArgs, handle Cluster) error {
 	if err != nil {
 		return fmt.Errorf("client for token reviews: %w", err)
 	}
-	c := identity.Config{Reviews: client.TokenReviews(), Audience: args.TokenAudience, Fresh: h.options.Review}
+	c := identity.Config{Reviews: client.TokenReviews(), Audience: args.TokenAudience, Fresh: h.options.review}
 	if args.ControllerServiceAccount != "" {
 		c.ServiceAccount, c.Unbound = args.ControllerServiceAccount, true
 		h.controllers = identity.NewReviewer(c)
@@ -256,8 +246,8 @@ func (h *Hub) untilReview(by *identity.Reviewer, a identity.Agent) time.Duration
 	if by == nil {
 		return math.MaxInt64
 	}
-	if h.options.Review > 0 {
-		return max(time.Until(a.Review), h.options.Review)
+	if h.options.review > 0 {
+		return max(time.Until(a.Review), h.options.review)
 	}
 	return max(time.Until(a.Review), soonest) + rand.N(spread)
 }

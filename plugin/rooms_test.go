@@ -112,7 +112,7 @@ func TestWatchRooms(t *testing.T) {
 	clock := newClock()
 	beds := &testbeds{}
 	beds.name("bed", "2.5", podUID(1))
-	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Testbeds: beds, Now: clock.Now, Rooms: updateInterval}})
+	c := newCluster(t, setup{nodes: 2, options: plugin.UpdatingRooms(plugin.HubOptions{Testbeds: beds, Now: clock.Now}, updateInterval)})
 	clock.advance(time.Second)
 	w := c.watch(c.plaintext())
 	zero, one := api.Room{Node: nodeName(0)}, api.Room{Node: nodeName(1)}
@@ -159,7 +159,7 @@ func TestWatchRooms(t *testing.T) {
 // TestWatchOfManyNodes arrives in parts.
 func TestWatchOfManyNodes(t *testing.T) {
 	const nodes = 2*api.MaxRooms + 1
-	c := newCluster(t, setup{nodes: nodes, options: plugin.HubOptions{Rooms: updateInterval}})
+	c := newCluster(t, setup{nodes: nodes, options: plugin.UpdatingRooms(plugin.HubOptions{}, updateInterval)})
 	w := c.watch(c.plaintext())
 	for w.updates == 0 {
 		w.next()
@@ -174,7 +174,7 @@ func TestWatchOfManyNodes(t *testing.T) {
 func TestSlowReaderOfRooms(t *testing.T) {
 	const nodes = 200
 	clock := newClock()
-	c := newCluster(t, setup{nodes: nodes, options: plugin.HubOptions{Rooms: updateInterval, Now: clock.Now}})
+	c := newCluster(t, setup{nodes: nodes, options: plugin.UpdatingRooms(plugin.HubOptions{Now: clock.Now}, updateInterval)})
 	conn, client, all := c.plaintext(), c.dial(), map[string]api.Room{}
 	w := c.watch(conn)
 	for w.updates == 0 {
@@ -194,7 +194,7 @@ func TestSlowReaderOfRooms(t *testing.T) {
 
 // TestTooManyWatchers of one address are refused; one that leaves frees its place.
 func TestTooManyWatchers(t *testing.T) {
-	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Rooms: updateInterval}})
+	c := newCluster(t, setup{nodes: 1, options: plugin.UpdatingRooms(plugin.HubOptions{}, updateInterval)})
 	conn := c.plaintext()
 	open := func() (context.CancelFunc, error) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -294,7 +294,7 @@ func TestOnlyControllersReadRooms(t *testing.T) {
 		AgentServiceAccount: "spazio/agent", ControllerServiceAccount: "spazio/testbed", MaxAge: metav1.Duration{Duration: time.Hour},
 	}
 	never := func(string) bool { return false }
-	c := newCluster(t, setup{nodes: 1, config: tokenReviews(t, never), args: args, options: plugin.HubOptions{Rooms: updateInterval}})
+	c := newCluster(t, setup{nodes: 1, config: tokenReviews(t, never), args: args, options: plugin.UpdatingRooms(plugin.HubOptions{}, updateInterval)})
 	c.watchWith(identity, good).until(map[string]api.Room{nodeName(0): {Node: nodeName(0)}})
 	for name, test := range map[string]struct {
 		token string
@@ -317,7 +317,7 @@ func TestOnlyControllersReadRooms(t *testing.T) {
 	}
 
 	withdrawn := make(chan struct{})
-	c = newCluster(t, setup{nodes: 1, args: args, options: plugin.HubOptions{Rooms: updateInterval, Review: 10 * time.Millisecond}, config: tokenReviews(t, func(string) bool {
+	c = newCluster(t, setup{nodes: 1, args: args, options: plugin.ReviewingTokens(plugin.UpdatingRooms(plugin.HubOptions{}, updateInterval), 10*time.Millisecond), config: tokenReviews(t, func(string) bool {
 		select {
 		case <-withdrawn:
 			return true
@@ -341,7 +341,7 @@ func TestOnlyControllersReadRooms(t *testing.T) {
 
 // TestStreamsOfRoomsEndWithTheScheduler at once.
 func TestStreamsOfRoomsEndWithTheScheduler(t *testing.T) {
-	c := newCluster(t, setup{nodes: 1, options: plugin.HubOptions{Rooms: time.Hour}})
+	c := newCluster(t, setup{nodes: 1, options: plugin.UpdatingRooms(plugin.HubOptions{}, time.Hour)})
 	w := c.watch(c.plaintext())
 	w.next()
 	c.stop()

@@ -76,13 +76,12 @@ type silencePlanner struct {
 	refilled time.Duration
 }
 
-// lastEvent is a node's last event. A node that had none has no lastEvent.
+// lastEvent is a node's last event. It is never changed; a node that had none has no lastEvent.
 type lastEvent struct {
 	lost bool
 	at   time.Duration
 	// since is when the silence of that event began.
 	since time.Duration
-	seen  bool
 }
 
 // newSilencePlanner returns a silencePlanner that has planned no event yet.
@@ -94,13 +93,14 @@ func newSilencePlanner(after, gap time.Duration) *silencePlanner {
 // the last step's. Nodes that are not in the list are forgotten.
 func (p *silencePlanner) step(now time.Duration, nodes []silentNode) []silenceEvent {
 	p.advance(now)
-	for _, m := range p.noted {
-		m.seen = false
-	}
 	var due []silenceEvent
-	silent := 0
+	silent, noted := 0, make(map[string]*lastEvent, len(p.noted))
 	for _, n := range nodes {
-		e, lost := p.judge(now, n)
+		m := p.noted[n.Name]
+		if m != nil {
+			noted[n.Name] = m
+		}
+		e, lost := p.judge(now, n, m)
 		if lost {
 			silent++
 		}
@@ -108,11 +108,7 @@ func (p *silencePlanner) step(now time.Duration, nodes []silentNode) []silenceEv
 			due = append(due, *e)
 		}
 	}
-	for name, m := range p.noted {
-		if !m.seen {
-			delete(p.noted, name)
-		}
-	}
+	p.noted = noted
 	slices.SortFunc(due, func(a, b silenceEvent) int {
 		return cmp.Or(cmp.Compare(a.Since, b.Since), strings.Compare(a.Node, b.Node))
 	})
@@ -120,7 +116,7 @@ func (p *silencePlanner) step(now time.Duration, nodes []silentNode) []silenceEv
 	p.tokens -= len(due)
 	for i := range due {
 		due[i].Silent, due[i].Nodes = silent, len(nodes)
-		p.remember(now, due[i])
+		p.noted[due[i].Node] = &lastEvent{lost: due[i].Lost, at: now, since: due[i].Since}
 	}
 	return due
 }
@@ -140,12 +136,8 @@ func (p *silencePlanner) advance(now time.Duration) {
 	}
 }
 
-// judge returns the event that a node is due, or nil, and whether the node is lost.
-func (p *silencePlanner) judge(now time.Duration, n silentNode) (due *silenceEvent, lost bool) {
-	m := p.noted[n.Name]
-	if m != nil {
-		m.seen = true
-	}
+// judge returns the event that a node with a last event is due, or nil, and whether the node is lost.
+func (p *silencePlanner) judge(now time.Duration, n silentNode, m *lastEvent) (due *silenceEvent, lost bool) {
 	if !n.Reported {
 		return nil, m != nil && m.lost
 	}
@@ -159,15 +151,6 @@ func (p *silencePlanner) judge(now time.Duration, n silentNode) (due *silenceEve
 		return &silenceEvent{Node: n.Name, Since: m.since}, false
 	}
 	return nil, lost
-}
-
-func (p *silencePlanner) remember(now time.Duration, e silenceEvent) {
-	m := p.noted[e.Node]
-	if m == nil {
-		m = &lastEvent{seen: true}
-		p.noted[e.Node] = m
-	}
-	m.lost, m.at, m.since = e.Lost, now, e.Since
 }
 
 // Reasons of the events that are recorded on nodes.

@@ -137,29 +137,26 @@ func (h *Hub) Handler() http.Handler {
 		switch pod, node := query.Get("pod"), query.Get("node"); {
 		case pod != "":
 			e, err := h.Explain(pod)
-			answerOr(w, r, e, err)
+			answer(w, r, e, err)
 		case node != "":
 			e, err := h.ExplainNode(node)
-			answerOr(w, r, e, err)
+			answer(w, r, e, err)
 		default:
-			answer(w, r, h.status())
+			answer(w, r, h.status(), nil)
 		}
 	})
 }
 
-// answerOr answers with what there is, or with the reason why there is nothing.
-func answerOr(w http.ResponseWriter, r *http.Request, what any, err error) {
+// answer answers with what there is, or with the reason why there is nothing.
+func answer(w http.ResponseWriter, r *http.Request, what any, err error) {
 	switch {
-	case err == nil:
-		answer(w, r, what)
 	case errors.Is(err, ErrUnknownPod) || errors.Is(err, ErrUnknownNode):
 		http.Error(w, err.Error(), http.StatusNotFound)
-	default:
+		return
+	case err != nil:
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
 	}
-}
-
-func answer(w http.ResponseWriter, r *http.Request, what any) {
 	if err := transport.AnswerJSON(w, what); err != nil {
 		klog.FromContext(r.Context()).Error(err, "Answer cannot be written as JSON", "path", r.URL.Path)
 	}

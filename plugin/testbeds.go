@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -276,11 +277,7 @@ func (p *placeholders) replace(bed types.UID, next testbedPlaceholders) (changed
 func (p *placeholders) testbeds() []types.UID {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	beds := make([]types.UID, 0, len(p.of))
-	for bed := range p.of {
-		beds = append(beds, bed)
-	}
-	return beds
+	return slices.Collect(maps.Keys(p.of))
 }
 
 // add notes a placeholder on a node and reports whether it was not there before.
@@ -321,11 +318,7 @@ func (p *placeholders) list(node string) (pods []reserve.PodKey, known bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	on, known := p.on[node]
-	for pod := range on {
-		pods = append(pods, pod)
-	}
-	slices.Sort(pods)
-	return pods, known
+	return slices.Sorted(maps.Keys(on)), known
 }
 
 // forget forgets a node that is gone, unless placeholders are left there.

@@ -357,45 +357,42 @@ func (w *waiting) drop(uid types.UID) { w.edit(uid, w.forget) }
 // reserved records that a pod got a slot of a node, -1 for one that is not known. It returns when
 // the pod was first tried, if it was, and whether the API has it marked as waiting for room.
 func (w *waiting) reserved(uid types.UID, node int) (first time.Duration, tried, marked bool) {
-	w.lock()
-	defer w.unlock()
-	p := w.pods[uid]
-	if p == nil || p.isReserved {
-		return 0, false, false
-	}
-	w.endWait(p)
-	w.queue.Reserve(p.number, node)
-	p.isReserved = true
-	return p.first, true, p.inAPI
+	w.edit(uid, func(p *waitingPod) {
+		if p.isReserved {
+			return
+		}
+		w.endWait(p)
+		w.queue.Reserve(p.number, node)
+		p.isReserved = true
+		first, tried, marked = p.first, true, p.inAPI
+	})
+	return first, tried, marked
 }
 
 // failed records that a pod that had got a slot was not bound.
 func (w *waiting) failed(pod *v1.Pod) {
-	w.lock()
-	defer w.unlock()
-	switch p := w.pods[pod.UID]; {
-	case p == nil:
-	case w.isPending(pod):
+	w.edit(pod.UID, func(p *waitingPod) {
+		if !w.isPending(pod) {
+			w.forget(p)
+			return
+		}
 		w.queue.Fail(p.number, w.at.Now)
-	default:
-		w.forget(p)
-	}
+	})
 }
 
 // lost makes a pod look again at once whose node changed before the pod was in flight.
 func (w *waiting) lost(uid types.UID) {
-	w.lock()
-	defer w.unlock()
-	p := w.pods[uid]
-	if p == nil || p.isReserved {
-		return
-	}
-	p.attempt.refuse()
-	w.startWait(p, w.start.Add(p.began))
-	w.closeAttempt(p)
-	w.queue.Release(p.number, w.at.Now)
-	w.queue.Refuse(p.number, placement.EveryNode(), w.at.Now)
-	w.queue.Wake(p.number, w.at.Now)
+	w.edit(uid, func(p *waitingPod) {
+		if p.isReserved {
+			return
+		}
+		p.attempt.refuse()
+		w.startWait(p, w.start.Add(p.began))
+		w.closeAttempt(p)
+		w.queue.Release(p.number, w.at.Now)
+		w.queue.Refuse(p.number, placement.EveryNode(), w.at.Now)
+		w.queue.Wake(p.number, w.at.Now)
+	})
 }
 
 // optOut wakes a pod that has become exempt from the plugin.
@@ -492,22 +489,16 @@ func (w *waiting) recheck(n *node) {
 	}
 }
 
-// activation is a pod with the handle that activates it.
-type activation struct {
-	pod    *v1.Pod
-	handle fwk.Handle
-}
-
 // round grants the slots of the nodes that have risen. It returns the pods to activate and after
 // how long there is more to do; 0 means not before something rises.
-func (w *waiting) round() (woken []activation, again time.Duration) {
+func (w *waiting) round() (woken []objects.Activation, again time.Duration) {
 	w.lock()
 	defer w.mu.Unlock()
 	w.settle()
 	w.queue.Advance(w.at.Now)
 	for gone := true; gone; { // what was granted to pods that are gone goes to others
 		w.queue.Round(w.at.Now)
-		var some []activation
+		var some []objects.Activation
 		some, gone = w.woken()
 		woken = append(woken, some...)
 	}
@@ -521,7 +512,7 @@ func (w *waiting) round() (woken []activation, again time.Duration) {
 
 // woken returns the pods that the Queue has woken. It forgets those that the API no longer knows as
 // pending, and reports whether there were any.
-func (w *waiting) woken() (list []activation, gone bool) {
+func (w *waiting) woken() (list []objects.Activation, gone bool) {
 	for _, number := range slices.Clone(w.queue.Woken()) {
 		p := w.byNumber[number]
 		if p == nil || p.isReserved {
@@ -532,14 +523,14 @@ func (w *waiting) woken() (list []activation, gone bool) {
 			gone = true
 			continue
 		}
-		list = append(list, activation{p.pod, p.handle})
+		list = append(list, objects.Activation{Pod: p.pod, Handle: p.handle})
 	}
 	return list, gone
 }
 
 // inspect returns the pods that the slow retry wakes, and those that have waited too long and for
 // which there are places.
-func (w *waiting) inspect() (retried, overdue []activation) {
+func (w *waiting) inspect() (retried, overdue []objects.Activation) {
 	w.lock()
 	defer w.unlock()
 	w.queue.Advance(w.at.Now)

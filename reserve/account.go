@@ -26,10 +26,11 @@ type Account struct {
 	ended float64
 	since time.Time
 
-	// Ledger.mu guards the rest: what the node's newest report lists, nil before the first; the
-	// entries that point here, the holders that Release has still to come for, pods that
+	// Ledger.mu guards the rest: what the node's newest report lists, ascending, and its incarnation;
+	// the entries that point here, the holders that Release has still to come for, pods that
 	// reports no longer list, and the pods in flight that have settled while they ran.
-	listing          *listing
+	listed           []PodKey
+	incarnation      uint64
 	tracked, holders int
 	unlisted         []unlisted
 	ran              map[*entry]struct{}
@@ -126,10 +127,8 @@ func (a *Account) shift(before, after share) {
 type Claim uint8
 
 const (
-	// Unclaimed: at most a report lists it.
-	Unclaimed Claim = iota
-	// Assumed: a scheduler reserved room; the bind is on its way.
-	Assumed
+	// Assumed: a scheduler reserved room; the bind is on its way. The zero value is no claim.
+	Assumed Claim = iota + 1
 	// Bound: the API says so.
 	Bound
 )
@@ -162,7 +161,7 @@ type entry struct {
 	claim    Claim
 	progress Progress
 	// confirmed reports whether a report lists the pod, late whether it has been in flight for
-	// longer than limits.patience, overdue whether MarkOverdue marked it.
+	// longer than patience, overdue whether MarkOverdue marked it.
 	confirmed, late, overdue bool
 	// standing is what the API shows of the containers, since when, and settled whether it has
 	// shown that for settleTime. ran stays set once it was so while they ran.
@@ -305,53 +304,28 @@ func (l *Ledger) Census() Census {
 
 // unclaimed counts the pods that a node lists or has listed and that are not claimed.
 func (l *Ledger) unclaimed(a *Account) int {
-	var pods []PodKey
+	pods := slices.Clone(a.listed)
 	for _, u := range a.unlisted {
 		pods = append(pods, u.pod)
-	}
-	if a.listing != nil {
-		pods = append(pods, a.listing.pods...)
 	}
 	slices.Sort(pods)
 	pods = slices.DeleteFunc(slices.Compact(pods), func(pod PodKey) bool { return l.claimed(pod) != nil })
 	return len(pods)
 }
 
-// listing is what a report lists, ascending. It is never changed; nil lists nothing.
-type listing struct {
-	incarnation uint64
-	pods        []PodKey
-}
-
-func newListing(incarnation uint64, pods []PodKey) *listing {
-	pods = slices.Clone(pods)
-	slices.Sort(pods)
-	return &listing{incarnation: incarnation, pods: slices.Compact(pods)}
-}
-
-func (l *listing) has(pod PodKey) bool {
-	if l == nil {
-		return false
-	}
-	_, ok := slices.BinarySearch(l.pods, pod)
-	return ok
-}
-
-// repeats reports whether a report lists the same again.
-func (l *listing) repeats(incarnation uint64, pods []PodKey) bool {
-	return l != nil && l.incarnation == incarnation && slices.Equal(l.pods, pods)
-}
-
-// missingFrom calls f for each of the pods that other does not list.
-func (l *listing) missingFrom(other *listing, f func(PodKey)) {
-	if l == nil {
-		return
-	}
-	for _, pod := range l.pods {
-		if !other.has(pod) {
-			f(pod)
+// missing returns the pods that another list lacks. Both ascend.
+func missing(pods, from []PodKey) (list []PodKey) {
+	for _, pod := range pods {
+		if !isListed(from, pod) {
+			list = append(list, pod)
 		}
 	}
+	return list
+}
+
+func isListed(pods []PodKey, pod PodKey) bool {
+	_, ok := slices.BinarySearch(pods, pod)
+	return ok
 }
 
 // unlisted is a pod that a report listed, that the next did not list and that was not
@@ -373,20 +347,9 @@ func (a *Account) remember(pod PodKey, now time.Time) {
 	a.unlisted = append(a.unlisted, unlisted{pod, now})
 }
 
-// prune forgets the pods that were unlisted linger or longer ago, up to the first
-// that was not.
-func (a *Account) prune(now time.Time, linger time.Duration) {
-	old := slices.IndexFunc(a.unlisted, func(u unlisted) bool { return now.Sub(u.at) < linger })
-	if old < 0 {
-		a.unlisted = nil
-		return
-	}
-	a.unlisted = slices.Delete(a.unlisted, 0, old)
-}
-
 // counts reports whether a report lists the pod, or did so a moment ago.
 func (a *Account) counts(pod PodKey) bool {
-	return a.listing.has(pod) || slices.ContainsFunc(a.unlisted, func(u unlisted) bool { return u.pod == pod })
+	return isListed(a.listed, pod) || slices.ContainsFunc(a.unlisted, func(u unlisted) bool { return u.pod == pod })
 }
 
 // PodKey identifies a pod in reports and in the ledger: the first eight bytes

@@ -19,10 +19,15 @@ var resourceNames = [Resources]string{"cpu", "memory"}
 
 // String returns the resource's name.
 func (r Resource) String() string {
-	if int(r) < len(resourceNames) {
-		return resourceNames[r]
+	return nameOf(resourceNames[:], uint8(r), "resource %d")
+}
+
+// nameOf returns the i-th name, or the number in the given format where there is no such name.
+func nameOf(names []string, i uint8, format string) string {
+	if int(i) < len(names) {
+		return names[i]
 	}
-	return fmt.Sprintf("resource %d", uint8(r))
+	return fmt.Sprintf(format, i)
 }
 
 const (

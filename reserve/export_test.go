@@ -15,5 +15,5 @@ func (l *Ledger) InFlight(node string) float64 {
 
 // NewLimitedLedger returns an empty Ledger with time limits of its own; 0 means the default.
 func NewLimitedLedger(ttl, linger, patience time.Duration) *Ledger {
-	return &Ledger{limits: timeLimits{ttl, linger, patience}}
+	return &Ledger{ttl: ttl, linger: linger, patience: patience}
 }

@@ -2,7 +2,6 @@ package reserve
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -173,10 +172,7 @@ var policyNames = [...]string{"Neutral", "Reject", "Allow"}
 
 // String returns the policy's name as ParseStalePolicy reads it.
 func (p StalePolicy) String() string {
-	if int(p) < len(policyNames) {
-		return policyNames[p]
-	}
-	return fmt.Sprintf("StalePolicy(%d)", uint8(p))
+	return nameOf(policyNames[:], uint8(p), "StalePolicy(%d)")
 }
 
 // ParseStalePolicy reads Neutral, Reject or Allow; empty is Neutral. The error

@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -28,10 +29,12 @@ const (
 // for concurrent use; the caller serialises decisions with Reserve, and reports, for
 // one node.
 type Ledger struct {
-	// limits are the times of the ledger; 0 means the default.
-	limits timeLimits
+	// ttl, linger and patience replace the defaults of these names unless they are 0; only tests
+	// set other than ttl.
+	ttl, linger, patience time.Duration
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// accounts is nil before the first one, entries and lingering with it.
 	accounts map[string]*Account
 	entries  map[PodKey]*entry
 	// queues hold the entries that a limit watches, oldest first.
@@ -47,7 +50,7 @@ func NewLedger(ttl time.Duration) (*Ledger, error) {
 	if ttl < 0 {
 		return nil, refuse("ttl", ttl, "above 0, or 0 for the default")
 	}
-	return &Ledger{limits: timeLimits{ttl: ttl}}, nil
+	return &Ledger{ttl: ttl}, nil
 }
 
 // Account returns the node's account, made if need be, for the caller to hold:
@@ -73,10 +76,10 @@ func (l *Ledger) Release(a *Account) {
 func (l *Ledger) account(node string) *Account {
 	a := l.accounts[node]
 	if a == nil {
-		a = &Account{node: node}
 		if l.accounts == nil {
-			l.accounts = make(map[string]*Account)
+			l.accounts, l.entries, l.lingering = make(map[string]*Account), make(map[PodKey]*entry), make(map[*Account]struct{})
 		}
+		a = &Account{node: node, ran: make(map[*entry]struct{})}
 		l.accounts[node] = a
 	}
 	return a
@@ -234,13 +237,9 @@ func (l *Ledger) Stands(pod PodKey, s Standing, now time.Time) bool {
 // settle ends the time that an entry had to stand as it does.
 func (l *Ledger) settle(e *entry) {
 	l.change(e, func() { e.settled, e.ran = true, e.standing.Runs })
-	if !e.ran || !e.inFlight() {
-		return
+	if e.ran && e.inFlight() {
+		e.account.ran[e] = struct{}{}
 	}
-	if e.account.ran == nil {
-		e.account.ran = make(map[*entry]struct{})
-	}
-	e.account.ran[e] = struct{}{}
 }
 
 // ConfirmRunning takes the pods of a node out of flight that the API has shown running for
@@ -309,40 +308,41 @@ func (l *Ledger) Confirm(node string, incarnation uint64, pods []PodKey, now tim
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.accounts[node]
-	if a == nil || a.holders == 0 || a.listing.repeats(incarnation, pods) {
+	if a == nil || a.holders == 0 || a.incarnation == incarnation && slices.Equal(a.listed, pods) {
 		return nil
 	}
-	last, newest := a.listing, newListing(incarnation, pods)
-	a.listing = newest
-	newest.missingFrom(last, func(pod PodKey) {
+	last, continues := a.listed, a.incarnation == incarnation
+	a.listed, a.incarnation = slices.Compact(slices.Sorted(slices.Values(pods))), incarnation
+	for _, pod := range missing(a.listed, last) {
 		if e := l.claimed(pod); e != nil && e.account == a && e.inFlight() {
 			l.change(e, func() { e.confirmed = true })
 			out = append(out, Confirmation{Pod: pod, InFlightFor: now.Sub(e.flying), Reserved: e.flying.Equal(e.assumed)})
 		}
-	})
-	a.prune(now, l.limits.withDefaults().linger)
-	last.missingFrom(newest, func(pod PodKey) {
+	}
+	l.prune(a, now)
+	for _, pod := range missing(last, a.listed) {
 		switch e := l.claimed(pod); {
 		case e == nil:
 			a.remember(pod, now)
-		case e.account == a && e.confirmed && e.returns() && last.incarnation == incarnation:
+			l.lingering[a] = struct{}{}
+		case e.account == a && e.confirmed && e.returns() && continues:
 			l.change(e, func() { e.confirmed, e.flying = false, now })
 		}
-	})
-	l.watch(a)
+	}
 	return out
 }
 
-// watch has Expire prune an account's unlisted pods.
-func (l *Ledger) watch(a *Account) {
-	if len(a.unlisted) == 0 {
+// prune forgets the pods of an account that were unlisted linger or longer ago, up to the first that
+// was not.
+func (l *Ledger) prune(a *Account, now time.Time) {
+	linger := cmp.Or(l.linger, linger)
+	old := slices.IndexFunc(a.unlisted, func(u unlisted) bool { return now.Sub(u.at) < linger })
+	if old < 0 {
+		a.unlisted = nil
 		delete(l.lingering, a)
 		return
 	}
-	if l.lingering == nil {
-		l.lingering = make(map[*Account]struct{})
-	}
-	l.lingering[a] = struct{}{}
+	a.unlisted = slices.Delete(a.unlisted, 0, old)
 }
 
 // Expire drops the assumed pods whose bind has not come for the ttl of NewLedger and returns the
@@ -351,14 +351,14 @@ func (l *Ledger) watch(a *Account) {
 // a pod. The times given to one ledger should not run
 // backwards; if they do, limits are met late, not early.
 func (l *Ledger) Expire(now time.Time) (dropped, moved []string) {
-	limits := l.limits.withDefaults()
+	ttl, patience := cmp.Or(l.ttl, defaultTTL), cmp.Or(l.patience, patience)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for e := l.oldest(byAssumed); e != nil && now.Sub(e.assumed) >= limits.ttl; e = l.oldest(byAssumed) {
+	for e := l.oldest(byAssumed); e != nil && now.Sub(e.assumed) >= ttl; e = l.oldest(byAssumed) {
 		dropped = append(dropped, e.account.node)
 		l.remove(e)
 	}
-	for e := l.oldest(byFlight); e != nil && now.Sub(e.flying) >= limits.patience; e = l.oldest(byFlight) {
+	for e := l.oldest(byFlight); e != nil && now.Sub(e.flying) >= patience; e = l.oldest(byFlight) {
 		moved = append(moved, e.account.node)
 		l.change(e, func() { e.late = true })
 	}
@@ -367,8 +367,7 @@ func (l *Ledger) Expire(now time.Time) (dropped, moved []string) {
 		l.settle(e)
 	}
 	for a := range l.lingering {
-		a.prune(now, limits.linger)
-		l.watch(a)
+		l.prune(a, now)
 	}
 	return dropped, moved
 }
@@ -379,11 +378,8 @@ func (l *Ledger) add(e *entry, now time.Time) {
 	if former := l.entries[e.pod]; former != nil {
 		l.remove(former)
 	}
-	if l.entries == nil {
-		l.entries = make(map[PodKey]*entry)
-	}
 	l.entries[e.pod] = e
-	e.account.prune(now, l.limits.withDefaults().linger)
+	l.prune(e.account, now)
 	e.confirmed = !e.held && e.account.counts(e.pod)
 	e.account.shift(share{}, e.share())
 	l.enqueue(e)
@@ -454,14 +450,6 @@ const (
 	// runtime and starts over.
 	patience = 2 * time.Minute
 )
-
-// timeLimits are those of a Ledger; only tests set other than ttl.
-type timeLimits struct{ ttl, linger, patience time.Duration }
-
-// withDefaults returns l with its zero fields replaced.
-func (l timeLimits) withDefaults() timeLimits {
-	return timeLimits{cmp.Or(l.ttl, defaultTTL), cmp.Or(l.linger, linger), cmp.Or(l.patience, patience)}
-}
 
 // maxHold bounds what a pod may hold, like what one may ask for.
 const maxHold = 1e6

@@ -106,27 +106,21 @@ func NormalizeTo(dst []int64, raw []float64) []int64 {
 			top = min(x, math.MaxFloat64)
 		}
 	}
-	low, high, known := int64(maxScore), int64(0), false
+	low, high := int64(maxScore), int64(0) // their midpoint is 50 where there are no others
 	for i, x := range raw {
-		if math.IsNaN(x) {
-			continue
+		if dst[i] = proportion(x, top); !math.IsNaN(x) {
+			low, high = min(low, dst[i]), max(high, dst[i])
 		}
-		dst[i] = proportion(x, top)
-		low, high, known = min(low, dst[i]), max(high, dst[i]), true
-	}
-	middle := int64(maxScore / 2)
-	if known {
-		middle = (low + high) / 2
 	}
 	for i, x := range raw {
 		if math.IsNaN(x) {
-			dst[i] = middle
+			dst[i] = (low + high) / 2
 		}
 	}
 	return dst
 }
 
-// proportion returns x/top in hundredths, 0 to maxScore.
+// proportion returns x/top in hundredths, 0 to maxScore, and 0 for a NaN.
 func proportion(x, top float64) int64 {
 	if !(x > 0) || top == 0 {
 		return 0

@@ -1,7 +1,6 @@
 package reserve
 
 import (
-	"fmt"
 	"math"
 	"sort"
 )
@@ -35,10 +34,7 @@ var reasonNames = [...]string{"admitted", "stale", "saturated", "no room", "slow
 
 // String returns a short lower-case name.
 func (r Reason) String() string {
-	if int(r) < len(reasonNames) {
-		return reasonNames[r]
-	}
-	return fmt.Sprintf("reason %d", uint8(r))
+	return nameOf(reasonNames[:], uint8(r), "reason %d")
 }
 
 // Full reports whether the node has no room for the pod, which only pods that end

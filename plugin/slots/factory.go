@@ -122,7 +122,7 @@ func (f *Factory) run(ctx context.Context, handle fwk.Handle) error {
 	f.tasks.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), synced) {
 			f.synced.Store(true)
-			f.activate(ctx, f.jobs.all())
+			objects.Activate(ctx, f.jobs.all())
 		}
 	})
 	f.tasks.Go(func() { f.followJobs(ctx) })
@@ -147,7 +147,7 @@ func (f *Factory) followJobs(ctx context.Context) {
 		}),
 		Synced: func() {
 			f.known.Store(true)
-			f.activate(ctx, f.jobs.all())
+			objects.Activate(ctx, f.jobs.all())
 		},
 		Ended: func(err error) {
 			f.known.Store(false)
@@ -170,21 +170,7 @@ func (f *Factory) jobSeen(ctx context.Context, u *unstructured.Unstructured) {
 		return
 	}
 	if f.jobs.set(j) && f.known.Load() {
-		f.activate(ctx, f.jobs.waitersOf(j.uid))
-	}
-}
-
-// activate makes the scheduler try the pods again.
-func (f *Factory) activate(ctx context.Context, waiters []waiter) {
-	byProfile := make(map[*plugin]map[string]*v1.Pod)
-	for _, w := range waiters {
-		if byProfile[w.profile] == nil {
-			byProfile[w.profile] = make(map[string]*v1.Pod)
-		}
-		byProfile[w.profile][w.pod.Namespace+"/"+w.pod.Name] = w.pod
-	}
-	for p, pods := range byProfile {
-		p.handle.Activate(klog.FromContext(ctx), pods)
+		objects.Activate(ctx, f.jobs.waitersOf(j.uid))
 	}
 }
 
@@ -224,7 +210,7 @@ func (f *Factory) podGone(pod *v1.Pod) {
 	f.table.removePlaceholder(pod.UID)
 	f.jobs.done(pod.UID)
 	if held, ok := f.table.remove(pod.UID); ok {
-		f.activate(context.Background(), f.jobs.waitersFor(held.place))
+		objects.Activate(context.Background(), f.jobs.waitersFor(held.place))
 	}
 }
 

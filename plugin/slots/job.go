@@ -126,31 +126,20 @@ func written(r request) string {
 type jobs struct {
 	mu      sync.RWMutex
 	byUID   map[types.UID]*job
-	waiting map[types.UID]waiter
+	waiting map[types.UID]objects.Activation // as their profiles activate them
 	// wide holds, by job, the runs whose pods are tried on the nodes of all their slots.
 	wide map[types.UID]run
 }
 
-// waiter is a pod that a profile has tried.
-type waiter struct {
-	pod     *v1.Pod
-	profile *plugin
-}
-
 func newJobs() *jobs {
-	return &jobs{byUID: make(map[types.UID]*job), waiting: make(map[types.UID]waiter), wide: make(map[types.UID]run)}
-}
-
-// get returns the job with the UID, nil if there is none.
-func (j *jobs) get(uid types.UID) *job {
-	j.mu.RLock()
-	defer j.mu.RUnlock()
-	return j.byUID[uid]
+	return &jobs{byUID: make(map[types.UID]*job), waiting: make(map[types.UID]objects.Activation), wide: make(map[types.UID]run)}
 }
 
 // of returns the pod's job, nil if there is none in its namespace.
 func (j *jobs) of(pod *v1.Pod) *job {
-	found := j.get(types.UID(pod.Labels[LabelBatchJobUID]))
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	found := j.byUID[types.UID(pod.Labels[LabelBatchJobUID])]
 	if found == nil || found.name.Namespace != pod.Namespace {
 		return nil
 	}
@@ -198,10 +187,10 @@ func (j *jobs) clear() {
 }
 
 // wait records that a pod is being tried.
-func (j *jobs) wait(w waiter) {
+func (j *jobs) wait(w objects.Activation) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.waiting[w.pod.UID] = w
+	j.waiting[w.Pod.UID] = w
 }
 
 // done records that a pod no longer waits.
@@ -212,21 +201,21 @@ func (j *jobs) done(pod types.UID) {
 }
 
 // waitersOf returns the waiting pods of the job.
-func (j *jobs) waitersOf(job types.UID) []waiter {
-	return slices.DeleteFunc(j.all(), func(w waiter) bool {
-		return isPlaceholder(w.pod) || types.UID(w.pod.Labels[LabelBatchJobUID]) != job
+func (j *jobs) waitersOf(job types.UID) []objects.Activation {
+	return slices.DeleteFunc(j.all(), func(w objects.Activation) bool {
+		return isPlaceholder(w.Pod) || types.UID(w.Pod.Labels[LabelBatchJobUID]) != job
 	})
 }
 
 // waitersFor returns the waiting pods whose jobs have the place, and the place's waiting placeholders.
-func (j *jobs) waitersFor(at place) []waiter {
+func (j *jobs) waitersFor(at place) []objects.Activation {
 	has := make(map[*job]bool) // many pods are of few jobs
-	return slices.DeleteFunc(j.all(), func(w waiter) bool {
-		if isPlaceholder(w.pod) {
-			of, ok := placeOf(w.pod)
+	return slices.DeleteFunc(j.all(), func(w objects.Activation) bool {
+		if isPlaceholder(w.Pod) {
+			of, ok := placeOf(w.Pod)
 			return !ok || of != at
 		}
-		of := j.of(w.pod)
+		of := j.of(w.Pod)
 		if _, known := has[of]; !known {
 			has[of] = of != nil && slices.Contains(of.places, at)
 		}
@@ -235,7 +224,7 @@ func (j *jobs) waitersFor(at place) []waiter {
 }
 
 // all returns every pod that waits.
-func (j *jobs) all() []waiter {
+func (j *jobs) all() []objects.Activation {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
 	return slices.Collect(maps.Values(j.waiting))

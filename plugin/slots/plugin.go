@@ -87,7 +87,7 @@ func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	// The pod waits before its job is looked up, so that a change of the job is seen by either.
-	p.jobs.wait(waiter{pod, p})
+	p.jobs.wait(objects.Activation{Pod: pod, Handle: p.handle})
 	if !p.there(pod) { // it may have been deleted before
 		p.jobs.done(pod.UID)
 	}
@@ -256,7 +256,7 @@ func (p *plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	p.jobs.widen(runOf(pod))
-	p.activate(ctx, []waiter{{pod, p}})
+	objects.Activate(ctx, []objects.Activation{{Pod: pod, Handle: p.handle}})
 	return nil, fwk.NewStatus(fwk.Unschedulable, "the pod's other slots are tried next")
 }
 
@@ -360,7 +360,7 @@ func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if !p.table.reserve(pod.UID, runOf(pod), at) {
 		// The pod's job may have another slot, and no other event would have the pod tried for
 		// it.
-		p.activate(ctx, []waiter{{pod, p}})
+		objects.Activate(ctx, []objects.Activation{{Pod: pod, Handle: p.handle}})
 		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("the slot %s has been taken meanwhile", at.slot))
 	}
 	p.jobs.done(pod.UID)

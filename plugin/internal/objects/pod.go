@@ -3,11 +3,13 @@
 package objects
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -175,6 +177,27 @@ func isStalled(s v1.ContainerStatus) bool {
 // IsBound reports whether a pod has its node. From Reserve on every pod has one, because the framework
 // assumes it there first; use [WasBound] then.
 func IsBound(pod *v1.Pod) bool { return pod.Spec.NodeName != "" }
+
+// Activation is a pod with the handle that activates it.
+type Activation struct {
+	Pod    *v1.Pod
+	Handle fwk.Handle
+}
+
+// Activate moves pods to the front of their scheduler's queue. The profiles of a scheduler share one
+// queue, so any of the handles reaches it; one call for each handle is enough.
+func Activate(ctx context.Context, list []Activation) {
+	pods := make(map[fwk.Handle]map[string]*v1.Pod)
+	for _, a := range list {
+		if pods[a.Handle] == nil {
+			pods[a.Handle] = make(map[string]*v1.Pod)
+		}
+		pods[a.Handle][string(a.Pod.UID)] = a.Pod
+	}
+	for handle, of := range pods {
+		handle.Activate(klog.FromContext(ctx), of)
+	}
+}
 
 // boundKey marks a CycleState whose pod had its node when the cycle began. A state belongs to one
 // profile, and all its plugins find the same.
