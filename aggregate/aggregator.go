@@ -93,7 +93,7 @@ func New(o Options) (*Aggregator, error) {
 	}, nil
 }
 
-// Len counts the nodes not forgotten.
+// Len returns the number of nodes that are held. A silent node counts until Globals forgets it.
 func (a *Aggregator) Len() int { return len(a.nodes) }
 
 // Put adds a node's model, received at the given time. It returns false

@@ -143,15 +143,15 @@ func (a *Aggregator) Entries(at time.Time) []Entry {
 	return entries
 }
 
-// Restore takes in an entry of this aggregator's own past, aged until the given
-// time. It returns false without an error for what would be forgotten at once
-// or is known already, and otherwise fails as Merge does.
+// Restore takes in an entry that this aggregator gave out in the past. The caller has added to
+// its Age the time from then to the given time. It returns false without an error for what would
+// be forgotten at once or is known already, and otherwise fails as Merge does.
 func (a *Aggregator) Restore(at time.Time, e Entry) (bool, error) {
 	return a.merge(at, e, 0, a.options.Forget)
 }
 
-// Merge adds an entry that the replica named from (not 0) has sent at the
-// given time. Of two pushes that are at most Options.Silence apart the newer by
+// Merge adds an entry that was received at the given time, by this replica's clock, from the
+// replica of the number from, not 0. Of two pushes at most Options.Silence apart the newer by
 // (incarnation, sequence) stays, else the later. Of the same push the earlier time of receipt stays, as every replica on the way adds
 // some delay; less than a thousandth of a half-life does not count, or replicas
 // would tell each other of ever smaller corrections.

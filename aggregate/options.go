@@ -154,7 +154,8 @@ type Global struct {
 	// Model is the merged model, stated for Options.Block samples; centred if those
 	// of the nodes are.
 	Model svd.Model
-	// Costs holds one entry a channel; Known if any node knows its cost.
+	// Costs holds one entry a channel: the weighted median of the costs that nodes know and, as SD,
+	// how far a further node's may lie from it. An entry is Known if any node knows that cost.
 	Costs []Cost
 	// Nodes counts those not forgotten.
 	Nodes int

@@ -41,8 +41,8 @@ type Channel struct {
 	// Reserve is the share of the channel to be left free, in [0, 1). It counts
 	// as used.
 	Reserve float64
-	// Slots is how many pods the channel takes whatever its usage, ≥ 0; 0 means
-	// that its usage alone says.
+	// Slots is the most pods that the channel takes at once whatever its usage, ≥ 0, without
+	// those of Profiled, which take no slot; 0 means that only its usage limits it.
 	Slots float64
 	// Profiled is what the pods with a profile take. Cost is then that of the others.
 	Profiled Profiled
@@ -51,11 +51,11 @@ type Channel struct {
 // Profiled is what pods take of a channel whose demand is known, so that they are not counted as
 // typical pods there.
 type Profiled struct {
-	// Now and Measured are how many of [Pods] they are, in pods, ≥ 0.
+	// Now and Measured are how many of [Pods].Now and of [Pods].Measured are such pods, ≥ 0.
 	Now, Measured float64
-	// Usage is the share of Capacity that those of Now are expected to take, ≥ 0, and
-	// PendingUsage is by how much the channel's Usage is expected to rise, or to fall, for those
-	// that it does not show yet, or shows still.
+	// Usage is what those of Now are expected to take, in the unit of the channel's Usage, ≥ 0.
+	// PendingUsage is how much the channel's Usage will still rise for such pods that it does not
+	// show yet, less what it will fall for such pods that have ended and that it still shows.
 	Usage, PendingUsage float64
 }
 
@@ -132,7 +132,7 @@ func (o *AvailOptions) isFull(usage float64) bool {
 	return o.Saturation != NeverSaturated && usage >= o.Saturation
 }
 
-// Mode is which of the two equations bound an availability.
+// Mode is which of Signal, Model and Slots bounds an availability.
 type Mode uint8
 
 const (
@@ -177,8 +177,9 @@ func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
 	return AvailableIn(ch, nil, p, o)
 }
 
-// AvailableIn is Available in rooms that were computed before, one a channel, by
-// Channel.Room, or by another equation, as Room.By has it.
+// AvailableIn is Available with the room of each channel as Channel.Room computed it or Room.By
+// changed it. It computes the rooms itself if they are nil; any other number of rooms than of
+// channels is an ErrLength.
 func AvailableIn(ch []Channel, rooms []Room, p Pods, o AvailOptions) (Avail, error) {
 	if rooms != nil && len(rooms) != len(ch) {
 		return Avail{}, refuseLength("rooms", len(rooms), len(ch))
@@ -225,7 +226,7 @@ type Room struct {
 	Mode                 Mode
 }
 
-// Pods is the one of Signal, Model and Slots that holds.
+// Pods returns Signal, Model or Slots, as Mode selects.
 func (r Room) Pods() float64 {
 	switch r.Mode {
 	case ModelMode:

@@ -238,8 +238,8 @@ func (b *Bank) Channels() int { return len(b.states) }
 
 // StepTo takes the next sample of each channel and writes the levels to dst,
 // which may be x and is grown as append does; otherwise StepTo does not allocate.
-// An error reports a wrong length or a sample that is not finite or
-// beyond MaxMagnitude; then neither dst nor any channel has changed.
+// An error reports a wrong length or a sample that is not finite or beyond MaxMagnitude;
+// StepTo then returns nil, and neither dst nor any channel has changed.
 func (b *Bank) StepTo(dst, x []float64) ([]float64, error) {
 	if len(x) != len(b.states) {
 		return nil, refuse("len(x)", len(x), ErrLength)

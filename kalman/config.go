@@ -22,7 +22,7 @@ const (
 	DefaultFleetSpread = 0.5
 )
 
-// What switches a test off.
+// These values switch a test off.
 const (
 	// NoGate as Config.Gate accepts every measurement at once.
 	NoGate = math.MaxFloat64

@@ -92,21 +92,20 @@
 // measurement (J. Tobin, "Estimation of Relationships for Limited Dependent
 // Variables", 1958) with the expectation beyond the bound replaced by the bound.
 //
-// A reading is a bound from Saturation − .05 on. From ½ on, where all processors
-// are busy and the rest is waiting, it is one if by the estimate the channel is
-// full for the sake of its pods, until there were 60 of them in a row: the time in
-// which some task waits alternates between ½ and 1 in groups of low weight, whatever
-// waits. In churn it takes more than a guess to call the channel full: it has to be
-// by a cost that is a standard deviation lower, too.
+// A reading is a bound if the usage is at least Saturation − .05. At a usage of ½ or more, where
+// all processors are busy and the rest is waiting, it is also one if the estimate has the channel
+// full because of its pods, but no more than 60 times in a row: the time in which some task waits
+// alternates between ½ and 1 in groups of low weight, whatever waits. In churn the channel must be
+// full even with a standard deviation more headroom than the estimate expects.
 //
 // A cost that has come down to its floor, or within two standard deviations of
-// it, is no estimate: it is Unknown, and the prior stands for it.
+// it, is no estimate: Estimate.Known is false, and the prior stands for it.
 //
 // # Unknown costs
 //
 // The cost drifts only when n has moved, and P_c never exceeds its prior: else
 // an idle night would make the cost unknown by morning. R follows half the
-// running variance of Δz at constant n. The cost is Unknown, and the prior
+// running variance of Δz at constant n. Estimate.Known is false, and the prior
 // stands for it, until P_c is below Known of its prior variance. c is at least
 // Floor of the prior, and C at least 0.
 //

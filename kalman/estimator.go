@@ -11,10 +11,9 @@ type Observation struct {
 	Headroom []float64
 	// Pods is the number of pods whose load Headroom shows, in [0, MaxPods].
 	Pods float64
-	// Load and Known are for pods of which it is known what they take, one value a
-	// channel each: Known is the share that Headroom lacks for them, at least 0, and
-	// Load, in [0, MaxPods], counts in place of Pods, which counts them, too. nil is
-	// Pods, and nothing known. What a channel is full by is Headroom alone.
+	// Known is what pods of known use take of each channel, ≥ 0, and is added to Headroom before
+	// anything is learnt; whether a channel is full depends on Headroom alone. Load is how many other
+	// pods there are in each channel, in [0, MaxPods]. A nil Known means 0 and a nil Load means Pods.
 	Load, Known []float64
 	// Churn reports that pods come and go, so that Headroom is a noisy reading
 	// (package doc, Churn). Transitioning is the number of pods, in [0, MaxPods], that
@@ -55,8 +54,9 @@ func NewPerChannel(configs ...Config) (*PerChannel, error) {
 	return p, nil
 }
 
-// Validate returns an ErrInvalid for what no node of so many channels can be
-// like, wrapped with the channel's index where it is of one channel.
+// Validate returns an ErrLength unless Headroom has one value a channel, and so have Load and
+// Known if they are not nil. It returns an ErrInvalid for a value out of its range, wrapped with
+// the channel's index if it belongs to one channel.
 func (o *Observation) Validate(channels int) error {
 	if len(o.Headroom) != channels {
 		return refuseLength("Headroom", len(o.Headroom), channels)

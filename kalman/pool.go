@@ -2,8 +2,9 @@ package kalman
 
 import "math"
 
-// Fleet is the cost of a pod in one channel over all nodes, in the unit of the
-// channel on this node. The zero value is an unknown fleet.
+// Fleet is the cost of a pod in one channel over all nodes, as a share of this node's channel:
+// a cost in cores or bytes is first divided by what this node has. The zero value is an unknown
+// fleet.
 type Fleet struct {
 	// Cost is the precision-weighted median over the nodes, SD its spread.
 	Cost, SD float64
@@ -16,9 +17,9 @@ type Fleet struct {
 //
 //	w = sd(c)² / (sd(c)² + (spread·c_f)² + sd_f²),  c += w·(c_f − c),  sd(c)² *= 1 − w
 //
-// A node that does not know its cost takes the fleet's. The cost stays above
-// floor·Cost of the fleet (0 means DefaultFloor). An unknown or unusable fleet,
-// or a result that overflows, leaves e as it is. Pool is pure.
+// A node that does not know its cost takes the fleet's, and its Known stays false. The cost stays
+// at or above floor·Cost of the fleet (0 means DefaultFloor). An unknown fleet, a negative, infinite
+// or NaN number in it, or a result that overflows, leaves e as it is. Pool is pure.
 func Pool(e Estimate, f Fleet, spread, floor float64) Estimate {
 	if !(f.Cost > 0 && f.Cost <= math.MaxFloat64 && f.SD >= 0 && f.SD <= math.MaxFloat64) {
 		return e

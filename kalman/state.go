@@ -44,7 +44,8 @@ type State struct {
 	MeanPods float64
 	// DiffVar is the running variance of Δz at constant n, 2R.
 	DiffVar float64
-	// LastSignal and LastPods are the newest measurement taken.
+	// LastSignal and LastPods are the headroom, [Observation].Known added, and the pods of the
+	// first measurement, or of the newest one that was Taken outside churn.
 	LastSignal, LastPods float64
 	// Outliers counts the outliers in a row.
 	Outliers int

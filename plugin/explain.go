@@ -174,10 +174,9 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 	return list
 }
 
-// Pending returns the pods without a node that are the oldest, whatever their profile, at
-// most so many and the oldest first, and how many there are in all. A pod that is in
-// flight is not among them. The time that it takes grows with the number of pods, which it
-// looks at one by one.
+// Pending returns the oldest pods that have no node and are not in flight, whatever their
+// profile, the oldest first and at most as many as most, which must not be negative. It also
+// returns how many there are in all. It takes a time that grows with the number of pods.
 func (h *Hub) Pending(most int) (oldest []PendingPod, total int) {
 	var pods []*v1.Pod
 	for _, pod := range h.Pods() {

@@ -208,9 +208,9 @@ type Cluster interface {
 	SharedInformerFactory() informers.SharedInformerFactory
 }
 
-// Start starts a Hub that takes in reports, places no pods and records no events. It sends agents
-// nothing, because what decisions assume of pods is the scheduler's to say. It is called once, and New
-// is not called.
+// Start starts a Hub for a program beside the scheduler, such as a descheduler: it receives reports, but
+// places no pods, records no events and sends nothing to agents, because the scheduler does. It is
+// called once, in place of New.
 func (h *Hub) Start(ctx context.Context, args SpazioArgs, c Cluster) error {
 	if err := args.Validate(); err != nil {
 		return err

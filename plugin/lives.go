@@ -29,8 +29,8 @@ const ShortestFirst = "ShortestFirst"
 var errNoArgs = errors.New("it takes no arguments")
 
 // NewShortestFirst makes the plugin ShortestFirst of one profile; it is a PluginFactory. The first
-// call begins to follow the pods' ends, through the handle's informers. The pods that nodes have
-// anyway do not count.
+// call begins to follow the pods' ends, through the handle's informers. Static pods, pods of
+// DaemonSets and placeholders do not count towards how long a workload's pods live.
 func (h *Hub) NewShortestFirst(_ context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	if args != nil {
 		return nil, fmt.Errorf("plugin: %s: %w", ShortestFirst, errNoArgs)

@@ -48,8 +48,9 @@ type MeasuredNode struct {
 	// for a core. They are only set if IsMeasured.
 	CPU, Memory float64
 	TasksWait   bool
-	// Signal is the newest report's, held to what the ledger has seen, and Flight the pods that are
-	// bound and not in it yet.
+	// Signal is the newest report's, as [reserve.Account.Cap] limits it; if there was none, only its
+	// Cores and Pods are set, from the API. Flight is the pods that were reserved or bound on the
+	// node and that no report lists yet.
 	Signal reserve.Signal
 	Flight reserve.Flight
 }
@@ -133,7 +134,8 @@ func resourceOf(channel string) (reserve.Resource, bool) {
 	return 0, false
 }
 
-// MeasuredNodes returns all nodes by name.
+// MeasuredNodes returns every node that the scheduler knows, sorted by name; nil before New or
+// Start.
 func (h *Hub) MeasuredNodes() []MeasuredNode {
 	if h.Addr() == nil {
 		return nil

@@ -65,7 +65,8 @@ type NodeState struct {
 	Energy *NodeEnergy `json:"energy,omitempty"`
 	// Refused is its last report if that did not count.
 	Refused *RefusedReport `json:"refused,omitempty"`
-	// Reason says why the node takes no pod, or "admitted".
+	// Reason is why the node refuses a typical pod or, in a NodeVerdict, the pod that is
+	// explained; "admitted" if it takes it.
 	Reason string      `json:"reason"`
 	Flags  agent.Flags `json:"flags"`
 	// Channels are the report's: the usage in [0,1] and the estimates behind
@@ -190,18 +191,18 @@ type Explanation struct {
 	// Profile is the pod's scheduler; Ours reports whether it enables the plugin here.
 	Profile string `json:"profile"`
 	Ours    bool   `json:"ours"`
-	// State is new, waiting, in flight, counted, ended, holding room or exempt; Node is where the pod
-	// is or goes.
+	// State is new (not tried yet), waiting (for a node), in flight (its node has yet to report it),
+	// counted (its node did, or the API shows that it ran), ended, holding room (as a placeholder of
+	// a Testbed) or exempt (not handled by the plugin). Node is where the pod is or goes.
 	State string `json:"state"`
 	Node  string `json:"node,omitempty"`
 	// Unscheduled is the message of the pod's condition PodScheduled while that is
 	// false: the whole scheduler's word on its last attempt, with what other
 	// plugins refused it for, such as a taint.
 	Unscheduled string `json:"unscheduled,omitempty"`
-	// RoomSince is when the plugin alone first refused the pod a node while it waits,
-	// Overdue reports whether it has waited for longer than maxWait, or did before it was
-	// bound: nodes without room may take it then. OverdueSince is when that began,
-	// while it waits.
+	// RoomSince is since when the pod waits for room that the plugin alone refused it, nil if it
+	// does not. Overdue reports whether it has waited for longer than maxWait, or had before its bind:
+	// nodes without room may take it then. OverdueSince is when that began, nil if it does not wait.
 	RoomSince    *time.Time `json:"roomSince,omitempty"`
 	Overdue      bool       `json:"overdue,omitempty"`
 	OverdueSince *time.Time `json:"overdueSince,omitempty"`
@@ -240,9 +241,9 @@ type Attempt struct {
 type WorkloadState struct {
 	// Workload is namespace/kind/name.
 	Workload string `json:"workload"`
-	// Source is profile, typical, for a workload of which nothing is known,
-	// contradicted, for one whose pods were measured to take something else, or off,
-	// for one whose profile is not to be looked at.
+	// Source is where that comes from: profile, contradicted (a profile that measurements of the
+	// workload's pods contradict), off (a profile that is not to be used) or typical (nothing is
+	// known, so that a pod counts as a typical one).
 	Source string `json:"source"`
 	// Decides reports whether decisions rest on it.
 	Decides bool       `json:"decides,omitempty"`
@@ -266,8 +267,8 @@ type NodeVerdict struct {
 	// between near-ties; absent where the pod is refused. A profile that ignores the
 	// room gives one to all.
 	Score *int64 `json:"score,omitempty"`
-	// ByProfile is what Reason would be if known pods were counted as what they
-	// take; empty where nothing is known of the pod.
+	// ByProfile is what Reason would be with SpazioArgs.Profiles set to On; empty if no profile
+	// states what the pod takes.
 	ByProfile string `json:"byProfile,omitempty"`
 	// Takes is what the pod would take of each resource in typical pods, and Binding
 	// which of them has the least left beside it; absent where nothing is known of it

@@ -44,7 +44,8 @@ func (h *Hub) AwaitFresh(ctx context.Context, nodes int) error {
 // freshLook is how often AwaitFresh looks.
 const freshLook = 100 * time.Millisecond
 
-// Snapshot returns all nodes by name.
+// Snapshot returns the state of every node that the scheduler knows, sorted by name; nil before
+// New or Start.
 func (h *Hub) Snapshot() []NodeState {
 	if h.Addr() == nil {
 		return nil
@@ -57,7 +58,7 @@ func (h *Hub) Snapshot() []NodeState {
 	return states
 }
 
-// Node returns one node, if the scheduler knows it.
+// Node returns the state of the node of a name; false if the scheduler does not know it.
 func (h *Hub) Node(name string) (NodeState, bool) {
 	n := h.nodes.get(name)
 	if n == nil {

@@ -65,8 +65,9 @@ func (a *Account) Flight() Flight {
 	return f
 }
 
-// Confirmed returns the number of pods that both the API shows on the node, or a
-// scheduler has reserved there, and a report has listed.
+// Confirmed returns the number of pods that the API shows on the node, or a scheduler has
+// reserved there, and that are no longer in flight: a report has listed them,
+// [Ledger.ConfirmRunning] took them out of flight, or a container of theirs has ended.
 func (a *Account) Confirmed() int { return int(a.total()[confirmed]) }
 
 // Running returns the number of pods that a report of the node listed, or that the API
@@ -230,7 +231,8 @@ type Standing struct {
 	// Runs: all of them run, or have ended beside one that runs. Held: one can't be started,
 	// and kubelet will try again. At most one of the two is true.
 	Runs, Held bool
-	// Restarts is how often containers were started again: one that was begins anew.
+	// Restarts is how often the containers were started again, in sum. When it changes, the ten
+	// seconds that [Ledger.Stands] waits for begin anew.
 	Restarts int32
 }
 
@@ -246,8 +248,9 @@ type PodState struct {
 	Demand   Demand
 	Claim    Claim
 	Progress Progress
-	// Confirmed: a report of Node listed the pod, or the API shows that it has run;
-	// see [Ledger.Confirm] for how long it stays so.
+	// Confirmed reports whether the pod is out of flight: a report of Node listed it,
+	// [Ledger.ConfirmRunning] took it out, or a container of it has ended. [Ledger.Confirm] defines
+	// for how long it stays so.
 	Confirmed bool
 	// Overdue: the pod was overdue and admitted without room.
 	Overdue bool

@@ -76,7 +76,9 @@ func (d Demand) Pods() float64 {
 // confidence returns λ in a resource.
 func (d *Demand) confidence(i Resource) float64 { return math.Max(1-d.Typical[i], 0) }
 
-// Validate returns an ErrInvalid for a number that no pod can ask for.
+// Validate returns an ErrInvalid for a number out of range. Amount is in [0, MaxCores] and
+// [0, MaxBytes], Cores in [0, MaxCores], and Typical in [0, 1], or in (0, 1e6] if the demand is
+// only a number of typical pods. The zero Demand is invalid.
 func (d Demand) Validate() error {
 	lowest, most := 0., 1.
 	if !d.known() {

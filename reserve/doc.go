@@ -17,7 +17,19 @@
 //
 // for each resource that it is held against, and where, as long as reports have not confirmed the
 // pods in flight, inflight(n) < max(2·max(1, cores/2) + n/2, allowance(n)): slow start, which bounds
-// what a wrong signal can cost. A pod of an unknown workload has t = 1 and is, among others like
+// what a wrong signal can cost. The letters are
+//
+//	left        what the pods that run and those in flight leave of the resource
+//	V           the variance of what those in flight take of it
+//	c, u, σ     Cost, Unit and SD of its Room, and most its Most
+//	t, a, w     Typical, Amount and Var of the pod's Demand
+//	λ           1 − t, how far the pod's demand is known
+//	kept        what Rules.CPUDemandPerCore leaves free of the CPU, 0 of other resources
+//	g, ε        Rules.Caution and Rules.MinFreePods
+//
+// V, σ and w count as 0 on a CPU that has a Unit, where a pod too many only slows the others down.
+// The second bound admits a pod that is known, at least in part, to a node that is nearly empty.
+// A pod of an unknown workload has t = 1 and is, among others like
 // it, held against avail: free(n) ≥ max(demand, ε). A pod whose workload is known ([Demand]) has the
 // amount a and the variance w of its workload and is held against the CPU, the memory and the
 // scarcest other channel, and so is any pod beside such pods in flight. Slow start counts pods in

@@ -19,7 +19,7 @@ const (
 )
 
 // Freshness is how long a node's report counts, and what holds without
-// one. Times are since any start common to all calls, at least 0. The zero value
+// one. Times are measured from one start that the caller chooses for all calls, and at least 0. The zero value
 // of a field means its default; all methods fill the defaults in.
 type Freshness struct {
 	// MaxAge is how long after its newest sample a report counts; 0 means

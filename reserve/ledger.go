@@ -25,9 +25,9 @@ const (
 // Ledger knows the pods that a node was given and has not yet reported. Every
 // update is O(1), except Confirm, which is O(pods listed), and Expire, O(pods
 // expired). What a node's reports say takes memory bounded by their lists'
-// length, not their number. The zero value is ready, with default limits. Safe
-// for concurrent use; the caller serialises decisions with Reserve, and reports, for
-// one node.
+// length, not their number. The zero value is ready, with default limits. It is safe
+// for concurrent use. For one node, the caller makes each decision and its Reserve one
+// step that no other decision enters, and takes in one report at a time.
 type Ledger struct {
 	// ttl, linger and patience replace the defaults of these names unless they are 0; only tests
 	// set other than ttl.
@@ -53,9 +53,9 @@ func NewLedger(ttl time.Duration) (*Ledger, error) {
 	return &Ledger{ttl: ttl}, nil
 }
 
-// Account returns the node's account, made if need be, for the caller to hold:
-// until Release it is the node's, and the node's reports count. A node without a
-// holder has an account for as long as a pod is claimed for it or room is held there.
+// Account returns the node's account, which it makes if there is none. The caller holds it until
+// it calls Release once, and Confirm ignores the reports of a node that has no holder. A node without
+// a holder has an account for as long as a pod is claimed for it or room is held there.
 func (l *Ledger) Account(node string) *Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *Ledger) Account(node string) *Account {
 	return a
 }
 
-// Release ends one Account.
+// Release ends what one call of Account began. The caller does not use the account afterwards.
 func (l *Ledger) Release(a *Account) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,8 +170,8 @@ func (l *Ledger) edit(pod PodKey, change func(*entry) bool) (changed bool) {
 // Bound records that the API shows a live pod on a node, whichever scheduler bound it. An
 // assumed pod keeps the demand it was reserved at; a confirmed one stays
 // confirmed, and so is one that the node's reports list; any other becomes a pod
-// in flight. It reports whether that happened, or the ErrInvalid of a demand that
-// does not validate.
+// in flight, also one that was claimed for another node. Bound returns true if it put
+// the pod in flight, and an ErrInvalid for a demand that does not validate.
 func (l *Ledger) Bound(node string, pod PodKey, d Demand, now time.Time) (bool, error) {
 	asks, err := unitsOf(d)
 	if err != nil {
@@ -289,8 +289,8 @@ func (l *Ledger) Delete(pod PodKey, now time.Time) (node string, inFlight bool) 
 // Confirmation is a pod that a report took out of flight.
 type Confirmation struct {
 	Pod PodKey
-	// InFlightFor is how long it was in flight: since its Reserve if Reserved, which is
-	// false for a pod that only the API reported, or that was in flight before.
+	// InFlightFor is the time since its Reserve if Reserved is true. Otherwise Bound put it in
+	// flight, or a report that no longer listed it did, and InFlightFor is the time since then.
 	InFlightFor time.Duration
 	Reserved    bool
 }
@@ -455,9 +455,9 @@ const (
 const maxHold = 1e6
 
 // Hold keeps room for so many typical pods free on a node, in the name of a pod that
-// runs and takes nothing: Free leaves it out until Delete of the pod, and slow
-// start ignores it because no report will list the pod. It reports
-// whether that is a change. Repeated, it changes how much is held or where. A pod is held
+// runs and takes nothing: Free subtracts it until Delete of the pod, and slow
+// start ignores it because no report will list the pod. Hold reports whether it
+// changed anything. Repeated, it changes how much is held or where. A pod is held
 // for or claimed, never both: Hold ends a claim, Reserve and Bound end a hold. A number
 // of pods that is not in (0, 1e6] is an ErrInvalid.
 func (l *Ledger) Hold(node string, pod PodKey, pods float64) (changed bool, err error) {

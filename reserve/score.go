@@ -51,11 +51,13 @@ func (r Ranking) Validate() error {
 // the same node. u = 0 is deterministic. The blend is a geometric mean because the
 // unit of k moves with the fleet's typical load, and that of g has no meaning: a
 // factor common to all nodes cancels in NormalizeTo. A negative or NaN factor counts
-// as 0, except g: where nothing is known of any node it is NaN,
-// and the score that of e = 0. Otherwise room beyond 2.75 pods has the exponent 1−w−2e,
-// or 0 where that is negative: power that falls as a node fills would save nothing where
-// room falls as fast; and u takes from the room, free − u·TieTolerance, since energy fills
-// an efficient node to its last pod, where adding chance would exceed its room.
+// as 0, except that a NaN g means that no node's goodness is known, and e then counts as 0.
+//
+// If e is above 0 and g is a number, only the first 2.75 pods of room have the exponent 1−w−e. The
+// room beyond, as a multiple of these, has 1−w−2e, or 0 if that is negative, because power that falls
+// as a node fills would save nothing if room fell as fast. And u then reduces the room,
+// free − u·TieTolerance, because energy fills an efficient node to its last pod, where adding chance
+// would exceed its room.
 func Score(free, k, g, u float64, r Ranking) float64 {
 	width, energy := cmp.Or(r.TieTolerance, DefaultTieTolerance), r.Energy
 	if math.IsNaN(g) {
@@ -168,8 +170,8 @@ func (o OverdueAdmission) Overdue(waited time.Duration) bool {
 	return !o.Off && waited >= o.WithDefaults().MaxWait
 }
 
-// Places returns how many overdue pods of the given demand a node takes now that
-// Fits would refuse it, one after the other, 0 or more. Its signal must be fresh.
+// Places returns how many overdue pods of the given demand a node takes now, one after the
+// other, although Fits refuses them for want of room. The node's signal must be fresh.
 //
 //	running < max(1, cores/16)     running are the overdue pods that it already has
 //	memory − inflight − held ≥ max(demand, ε)

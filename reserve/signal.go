@@ -38,10 +38,9 @@ type Signal struct {
 	// Floored reports whether no channel is half full, and Avail was raised to one pod for
 	// that alone.
 	Floored bool
-	// TypicalCPU is how many cores a pod takes where pods live so short that starting them is
-	// much of what they take, and take alike; 0 elsewhere. To the CPU a pod that takes about so
-	// many is a typical one, even where it is known: what starting it takes is in what a typical
-	// pod was measured to take, and in no profile. Its memory is counted as it is known.
+	// TypicalCPU is how many cores a pod takes on a node whose pods take about the same and live so
+	// short that starting them is much of it; 0 on other nodes. A known pod that takes about so many
+	// cores counts as a typical one, except in memory, because its profile leaves out the start.
 	TypicalCPU float64
 }
 
@@ -70,9 +69,9 @@ type Room struct {
 	// Unit is the share that a core or a byte is; 0 means that the node can count
 	// in typical pods alone.
 	Unit float64
-	// Cost is the share that a typical pod takes, with the node's caution, and SD
-	// the standard deviation between pods, 0 where exceeding the room does no harm
-	// that a pod's end would not mend.
+	// Cost is the share that a typical pod takes, with the node's caution, and SD the
+	// standard deviation of what single pods take, 0 where pods that take more than the
+	// room only slow each other down.
 	Cost, SD float64
 	// Most is what is left where no pod runs; 0 means that it is not known.
 	Most float64
@@ -109,8 +108,7 @@ type Flight struct {
 	Cores float64
 }
 
-// Known is what those of a node's pods in flight ask for whose workloads are
-// known.
+// Known sums up what a node's pods in flight ask for, of those whose workloads are known.
 type Known struct {
 	// Pods is their number.
 	Pods float64

@@ -93,7 +93,8 @@ type term struct {
 	most, kept float64
 }
 
-// NewView returns the view of a node.
+// NewView returns the view of a node by its newest signal and the pods in flight to it, for rules
+// whose zero fields mean the defaults.
 func NewView(s Signal, f Flight, r Rules) View {
 	r = r.WithDefaults()
 	limit := r.limit(&s)
@@ -208,7 +209,8 @@ type Verdict struct {
 	Unseen Reason
 }
 
-// Judge decides for a node both ways.
+// Judge returns what Fits decides, for as long as the node's report counts, and what slow start
+// alone decides, for when it no longer does. [Freshness.Admit] chooses between them.
 func (v *View) Judge(d Demand) Verdict {
 	verdict := Verdict{Reported: v.Fits(d)}
 	if v.slowUnseen {

@@ -69,7 +69,7 @@ func (m Model) DemandTo(dst []float64) []float64 {
 }
 
 // VectorTo writes u_(i+1), counting i from 0, to dst and returns it with length
-// d; 0 outside the rank. Its sum is ≥ 0. See [Model.DirectionTo] for the
+// d; outside the rank all d elements are 0. Its sum is ≥ 0. See [Model.DirectionTo] for the
 // direction of the typical load and the handling of dst.
 func (m Model) VectorTo(dst []float64, i int) []float64 {
 	dst = resize(dst, m.dim)

@@ -1,5 +1,5 @@
 // Package svd keeps a running singular value decomposition of a stream of
-// telemetry samples: incremental, not centred, with forgetting, and mergeable
+// telemetry samples: incremental, not centred by default, with forgetting, and mergeable
 // between nodes. It answers "in which direction, and how much, do the
 // resources of this node typically load up?"
 //
@@ -130,8 +130,8 @@
 // Matrices are column-major unless said otherwise. Inputs are never modified
 // and nothing is retained. A function whose name ends in To writes to its
 // first argument, which may share storage with its other arguments, and is
-// the allocation-free twin of the function without it. Invalid input yields a
-// an error that names it before anything is written; nothing panics.
+// the allocation-free twin of the function without it. Invalid input yields an
+// error that names it before anything is written; nothing panics.
 //
 // Types that do not speak of concurrent use are plain values.
 package svd

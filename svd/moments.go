@@ -31,9 +31,9 @@ func (m Model) MomentsTo(dst []float64) []float64 {
 	return dst
 }
 
-// FromMoments returns the model with second moments g = UΣ²Uᵀ (d×d symmetric,
-// row-major), of full rank d. Squares hold half the digits: a σ_i below
-// 1e-8·σ₁ is lost in rounding.
+// FromMoments returns the model, not centred and of full rank d, whose second moments are g
+// (d×d symmetric, row-major): g is block times the mean of yyᵀ over the samples, as
+// [Model.MomentsTo] has it. Squares hold half the digits: a σ_i below 1e-8·σ₁ is lost in rounding.
 //
 // An error reports what State.Validate would, and a g that is not
 // symmetric positive semidefinite to a relative 1e-9.

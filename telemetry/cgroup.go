@@ -81,8 +81,8 @@ type CgroupPods struct {
 	blind atomic.Pointer[error]
 }
 
-// ErrNoKubepods is that the cgroups hold no directory of a kubelet's pods. It
-// makes one as it starts.
+// ErrNoKubepods is the cause that CgroupPods.Health returns while the cgroups hold no directory
+// of a kubelet's pods, which a kubelet makes as it starts.
 var ErrNoKubepods = errors.New("no cgroup of the kubelet's pods")
 
 // ErrUnseenPods is that no process has run in the cgroups of pods: they have yet to start,

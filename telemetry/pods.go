@@ -132,10 +132,11 @@ type checkedPods struct {
 	blind   atomic.Pointer[error]
 }
 
-// CheckPods returns a source that does not read cgroups, checked against those of c, of which
-// it uses Root, Rescan and Logger: once each Rescan while it reports no pod. PodSourceHealth
-// of it is the source's own, or wraps ErrNoPods after two checks have found that. Where the
-// cgroups can't be seen nothing contradicts the source. The error is a *FieldError.
+// CheckPods returns a source that checks the given one, which does not read cgroups itself. While
+// that one reports no pod, it searches the cgroups of c for containers of pods once each Rescan; of
+// c it uses Root, Rescan and Logger. PodSourceHealth of it is the given one's, or wraps ErrNoPods if
+// two searches in a row have found some; none is found in cgroups that can't be read. The error is
+// a *FieldError.
 func CheckPods(source PodSource, c CgroupConfig) (PodSource, error) {
 	if err := c.validate(); err != nil {
 		return nil, err

@@ -19,12 +19,13 @@ type Config struct {
 	ProcRoot, SysRoot, CgroupRoot string
 	// Channels selects the channels beside cpu and memory.
 	Channels Channels
-	// CPU and Memory select what these two measure, Contention what is so called
-	// of the CPU.
+	// CPU and Memory select what these two channels measure; empty means CPUHalf and
+	// MemoryAvailable. Contention selects what counts as contention of the CPU; empty means
+	// ContentionRunnable.
 	CPU        CPUMode
 	Contention CPUContention
 	Memory     MemoryMode
-	// Counter selects the counter behind CPU utilisation.
+	// Counter selects the counter behind CPU utilisation; empty means CounterAuto.
 	Counter CPUCounter
 	// LinkSpeed is in bytes/s each way and stands for that of every link; zero
 	// means what each link's driver shows, which virtual ones often do not.
@@ -325,9 +326,9 @@ const (
 type CPUContention string
 
 const (
-	// ContentionRunnable is the number of tasks that waited for a CPU, a CPU, at
-	// most 1: those that could run (procs_running of /proc/stat, the mean of the
-	// last readings) less those that did.
+	// ContentionRunnable is how many tasks waited for a CPU, divided by the number of CPUs, at
+	// most 1: those that could run (procs_running of /proc/stat, the mean of the last
+	// readings) less those that did.
 	ContentionRunnable CPUContention = "runnable"
 	// ContentionPressure is the share of time in which some task waited for a CPU
 	// (pressure stall information). The kernel counts it on each CPU apart, so

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// ErrNoPodUsage is that the cgroups hold no kubelet's pods to read.
+// ErrNoPodUsage is the cause that PodUsage returns while the cgroups hold no directory of a
+// kubelet's pods, or the CPU time of that directory can't be read.
 var ErrNoPodUsage = errors.New("no pods to read the usage of")
 
 // PodReading is what a pod, or one of its containers, has taken by the time of a
@@ -26,9 +27,9 @@ type PodReading struct {
 	// Ended: no container is left, and this is the pod's last reading.
 	Ended bool
 
-	// NoCPU: what it took of the CPU could not be read, and NoMemory, of memory. The fields
-	// of these are 0 then, and unknown. A pod of which neither could be read, or in whose
-	// cgroup no process has ever run, has no reading.
+	// NoCPU reports that its CPU use could not be read, NoMemory that its memory use could not:
+	// the fields of that use are then 0 and mean nothing. A pod of which neither could be read, or
+	// in whose cgroup no process has ever run, has no reading.
 	NoCPU, NoMemory bool
 	// CPU is the CPU time used. Stalled is the time in which at least one task
 	// waited for a CPU, known only if Pressure. Usage and waiting are demand: what it
@@ -36,18 +37,18 @@ type PodReading struct {
 	CPU, Stalled time.Duration
 	Pressure     bool
 	// Throttled is the time, summed over CPUs, in which its CPU limit held it up, in
-	// ThrottledPeriods of all Periods. On cgroup v1, that it has a limit is known up to a
-	// minute late, and at the end, where it began without; and without pressure from an age of
-	// 5 s on, or at the end.
+	// ThrottledPeriods of all Periods. On cgroup v1 a limit that is set later shows up to a minute
+	// late, and without pressure a pod that PodUsage saw begin has 0 in all three until an age of
+	// 5 s or its last reading.
 	Throttled                 time.Duration
 	Periods, ThrottledPeriods uint64
-	// Memory is what it holds that the machine can't reclaim, MemoryPeak the most
-	// of it, in bytes. While the kernel's own peak stays and no container goes, Memory and
-	// OOMKills are as they were up to a minute ago, except in the reading at 5 s.
+	// Memory is what it holds that the machine can't reclaim, MemoryPeak the most of it, in bytes.
+	// Memory and OOMKills may be a minute old: they are read at an age of 5 s, once a minute, when
+	// the kernel's own peak has moved, when a container has gone, and in the last reading.
 	Memory, MemoryPeak uint64
-	// MemoryStalled is the time in which at least one task waited for memory, known only
-	// if MemoryPressure, and as it was up to a minute ago: from a minute on, and at the end of
-	// a pod so old.
+	// MemoryStalled is the time in which at least one task waited for memory, known only if
+	// MemoryPressure. It is read about once a minute from an age of a minute on, and in the last
+	// reading of a pod that has become so old.
 	MemoryStalled  time.Duration
 	MemoryPressure bool
 	// OOMKills counts processes killed for its memory; 0 on cgroup v1, which does
@@ -92,19 +93,19 @@ const maxUsagePods = 1024
 const maxUsageReads = 64
 
 // PodUsage reads what pods take from their cgroups, on cgroup v1, v2 and hybrid, for
-// the cgroupfs and the systemd driver. Tell it of pods with Observe and call ReadTo at
+// the cgroupfs and the systemd driver. Pass the pods to Observe and call ReadTo at
 // any time that suits, at best several times a second: it reads those pods that are
-// due. They are at an age of 1, 2 and 5 s, then every 10 s or so, those that are due
-// within a second together, whenever a container's cgroup goes and once when the last
-// one has gone; those that were there before it at once and then every 10 s. The pod's
-// own cgroup outlives it by seconds and its counters are sums, so that a pod that ran for
-// a tenth of a second is measured too. Pods that Observe did not report it finds itself, up
-// to CgroupConfig.Rescan late.
+// due. A pod is due at an age of 1, 2 and 5 s, then every 10 s or so, when the cgroup of one of
+// its containers has gone, and a last time when all have gone. A pod that was there before PodUsage
+// is due at once and then every 10 s or so. Pods that are due within a second of each other are read
+// together. The pod's own cgroup outlives it by seconds and its counters are sums, so that a
+// pod that ran for a tenth of a second is measured too. PodUsage finds pods that Observe was not
+// given by itself, up to CgroupConfig.Rescan late.
 //
 // A pod's own cgroup is always read, a container's in pods with more than one; they
 // are distinguished from the sandbox by the names of their processes, and where those can't
-// be read containers are not. Of a pod whose one container had gone the last reading is the
-// one made then: it has only its sandbox since.
+// be read containers are not. If the only container of a pod has gone, the reading made then is
+// returned once more as the pod's last, because only the sandbox has been left since.
 //
 // Files stay open. All of memory is read before any of the CPU: each makes the kernel
 // sum up its statistics. That of a pod whose peak of memory stays is read at its first

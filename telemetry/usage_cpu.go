@@ -28,7 +28,7 @@ type NodeCPU struct {
 type CPUUsage struct {
 	At   time.Time
 	Node NodeCPU
-	// Tree is that of the whole tree, in which that of pods that ended stays.
+	// Tree is the CPU time of the kubelet's whole tree, pods that have ended included.
 	Tree time.Duration
 	// Pods are by UID, without those that could not be read, for which Failed has the reason, and
 	// without those that have used none: no process has run in their cgroups.
@@ -71,10 +71,10 @@ func (u *PodUsage) ReadNode() (NodeCPU, error) {
 	return NodeCPU{busy, r.Online}, nil
 }
 
-// ReadCPUTo reads the CPU time of the machine, of the kubelet's tree and of all pods
-// that are followed into dst, the slices of which it uses again: the machine's first
-// and the tree's before that of its pods, so that what runs meanwhile is not missed
-// twice. The error is that of ReadNode, or wraps ErrNoPodUsage while there is no
+// ReadCPUTo reads the CPU time of the machine, then of the kubelet's tree and then of all pods
+// that are followed into dst, the slices of which it uses again. In this order what a pod uses
+// meanwhile is not taken for the use of the rest of the machine. The error is that of
+// ReadNode, or wraps ErrNoPodUsage while there is no
 // kubelet's tree, where dst then has the node alone. It may be called without
 // ReadTo, or beside it.
 func (u *PodUsage) ReadCPUTo(dst *CPUUsage, at time.Time) error {
