@@ -43,7 +43,7 @@ func settingsOf(label string) string {
 }
 
 // settingWords are the words of settings in pictures, %s for the value.
-var settingWords = map[string]string{"work": "%s s of CPU", "law": "%s sizes", "mix": "%s", "load": "load %s"}
+var settingWords = map[string]string{"work": "%s s of CPU", "law": "%s sizes", "mix": "%s", "load": "load %s", "requests": "requests: %s"}
 
 // pictured is a case's settings beside its fleet, for the legend of a picture: 10 s of CPU, equal sizes.
 func pictured(k experiment.Case) string {
