@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -122,7 +121,7 @@ func against(best, other *Run) string {
 	if !(share < 1-alike) {
 		return "about as soon as " + possessive(other.Profile)
 	}
-	return fmt.Sprintf("in %s of the time of %s", ratio(share), possessive(other.Profile))
+	return fmt.Sprintf("%.0f %% sooner than %s", 100*(1-share), possessive(other.Profile))
 }
 
 // failures returns how many pods of each run failed.
@@ -155,7 +154,7 @@ func situation(s State) []string {
 		}
 	}
 	if summarized > 1 {
-		lines = append(lines, "The profiles' pods are different ones: these times don't compare the profiles.")
+		lines = append(lines, "These times don't compare the profiles: their pods differ, or this machine was too slow.")
 	}
 	return lines
 }
@@ -229,14 +228,6 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%d min %d s", int(s+.5)/60, int(s+.5)%60)
 	}
 	return fmt.Sprintf("%d h %d min", int(s)/3600, int(s)/60%60)
-}
-
-// ratio is a share of one without its 0: .66.
-func ratio(r float64) string {
-	if math.IsNaN(r) || math.IsInf(r, 0) {
-		return "?"
-	}
-	return strings.TrimPrefix(fmt.Sprintf("%.2f", r), "0")
 }
 
 // count is a number of things.

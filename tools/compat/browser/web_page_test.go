@@ -111,13 +111,13 @@ func TestWebCurves(t *testing.T) {
 	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, box[0], box[1]))
 	b.Until(`/^After \d\d s: default-scheduler \d+, spazio \d+$/.test(document.querySelector("#curves-readout").textContent)`)
 	state := twenty()
-	var share float64
+	var sooner float64
 	got := Eval[string](b, `document.querySelector("#verdict").textContent`)
-	if _, err := fmt.Sscanf(got, "spazio's pods are done in %f of the time of default-scheduler's.", &share); err != nil {
+	if _, err := fmt.Sscanf(got, "spazio's pods are done %f %% sooner than default-scheduler's.", &sooner); err != nil {
 		t.Fatalf("%v: %s", err, got)
 	}
-	if want := meanTook(state.Runs[1]) / meanTook(state.Runs[0]); math.Abs(share-want) > .01 {
-		t.Errorf("got a share of %v, want %v: %s", share, want, got)
+	if want := 100 - 100*meanTook(state.Runs[1])/meanTook(state.Runs[0]); math.Abs(sooner-want) > 1 {
+		t.Errorf("got %v %% sooner, want %v: %s", sooner, want, got)
 	}
 	b.Hold()
 }
