@@ -151,7 +151,8 @@ func (p *Pipeline) State() State {
 // FromState returns a pipeline that goes on from s, which is copied. Its Why
 // begins with its next report. The error is that of Config.Validate, or a
 // *field.Error, of this package or wrapped from the package it comes from, for a
-// State that no pipeline of this Config can have had.
+// State that no pipeline of this Config can have had. Its Field is State.Version for a State of
+// another version.
 func FromState(c Config, s State) (*Pipeline, error) {
 	p, err := New(c)
 	if err != nil {

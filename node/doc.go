@@ -11,7 +11,8 @@
 // change, how many pods fit. Each report goes to Config.OnReport and, by package
 // publish, to every scheduler; the pipeline's model of the load goes to the
 // aggregator, which answers with the fleet's. Schedulers say over their streams
-// which pods they have bound to the node, so that the load of a start is expected.
+// which pods they have bound to the node, so that the load of a start is expected, and which are
+// placeholders; there is no other way to state that.
 //
 // # Energy
 //

@@ -253,9 +253,14 @@ func (m sharingMetrics) gather() (all []prometheus.Metric) {
 	return all
 }
 
+// refuser is a finder of guests that counts by cause what it took for none.
+type refuser interface{ Refused() map[string]uint64 }
+
+var _ refuser = (*share.Finder)(nil)
+
 // refusedGuests are counted by what looks for them, if it does.
 func (s *Sharing) refusedGuests() map[string]uint64 {
-	if f, ok := s.finder.(interface{ Refused() map[string]uint64 }); ok {
+	if f, ok := s.finder.(refuser); ok {
 		return f.Refused()
 	}
 	return nil

@@ -59,9 +59,6 @@ func (h *Host) SetKeep(d time.Duration) { h.keep = d }
 // Published returns the names of the guests that have a tree, sorted.
 func (h *Host) Published() []string { return slices.Sorted(maps.Keys(h.seen)) }
 
-// Refused counts by cause what looked like a guest and was none.
-func (f *Finder) Refused() map[string]uint64 { return f.refused }
-
 func (t *tree) Warning() error            { return t.warning() }
 func (t *tree) Guests() ([]string, error) { return t.published() }
 func (t *tree) Publish(at time.Time, guest string, joules []float64) error {

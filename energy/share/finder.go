@@ -63,10 +63,8 @@ const (
 
 // Finder finds the guests of a machine. It is for one goroutine.
 type Finder struct {
-	config FinderConfig
-	looks  uint64
-	// refused counts by cause what looked like a guest and was none, each time that it was
-	// looked at.
+	config  FinderConfig
+	looks   uint64
 	refused map[string]uint64
 	cgroups cgroupGuests
 	procs   processGuests
@@ -96,6 +94,10 @@ func NewFinder(c FinderConfig) (*Finder, error) {
 		cgroups: newCgroupGuests(), procs: newProcessGuests(),
 	}, nil
 }
+
+// Refused counts by cause what looked like a guest and was none, each time that it was looked at.
+// The map belongs to the Finder.
+func (f *Finder) Refused() map[string]uint64 { return f.refused }
 
 func (f *Finder) refuse(cause string) { f.refused[cause]++ }
 

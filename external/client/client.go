@@ -33,7 +33,8 @@ type Config struct {
 	// HTTP makes the connections: its Transport has the TLS. Nil is http.DefaultClient.
 	HTTP *http.Client
 	// Attempts is how often a request that is safe to repeat is made at most, the first time
-	// included, while it fails for a moment; 0 is 5.
+	// included, while it fails for a moment; 0 is 5. Between two attempts it waits as long as the
+	// server asks for (Retry-After), 10 s at most.
 	Attempts int
 
 	// pause is the time before the second attempt, unless the server names another

@@ -34,11 +34,11 @@ func (e *FailedError) Error() string {
 // Run is the run of one job.
 type Run struct {
 	Slots             []string
-	started, finished time.Time
+	Started, Finished time.Time
 }
 
 // Seconds is how long it took.
-func (r Run) Seconds() float64 { return r.finished.Sub(r.started).Seconds() }
+func (r Run) Seconds() float64 { return r.Finished.Sub(r.Started).Seconds() }
 
 // Outcome is the result of a scheduling.
 type Outcome struct {
@@ -50,11 +50,11 @@ type Outcome struct {
 func (o Outcome) Makespan() float64 {
 	var first, last time.Time
 	for _, run := range o.Runs {
-		if first.IsZero() || run.started.Before(first) {
-			first = run.started
+		if first.IsZero() || run.Started.Before(first) {
+			first = run.Started
 		}
-		if run.finished.After(last) {
-			last = run.finished
+		if run.Finished.After(last) {
+			last = run.Finished
 		}
 	}
 	return last.Sub(first).Seconds()
@@ -192,7 +192,7 @@ func runOf(job *wire.Job, s *wire.Scheduling) (Run, error) {
 			continue
 		}
 		if run.Outcome == "Succeeded" && run.Started != nil && run.Finished != nil {
-			return Run{Slots: run.Slots, started: *run.Started, finished: *run.Finished}, nil
+			return Run{Slots: run.Slots, Started: *run.Started, Finished: *run.Finished}, nil
 		}
 		failed.Reason = fmt.Sprintf("its run is %q: %s", run.Outcome, run.Reason)
 		break

@@ -83,7 +83,8 @@ func newMetrics(ctx context.Context, c Config) (*Server, error) {
 	return open(ctx, c.Addr, transport.Config{Insecure: true}, Handler(c))
 }
 
-// Handler is what NewDebug serves, for servers of another make.
+// Handler is what NewDebug serves, without its check of the host's name and its limit of connections,
+// for servers of another make.
 func Handler(c Config) http.Handler {
 	gatherer := c.Gatherer
 	if gatherer == nil {

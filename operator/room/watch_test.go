@@ -209,7 +209,7 @@ func TestSchedulerIsKilled(t *testing.T) {
 	}
 }
 
-// TestSilentSchedulerIsNotFresh: there is no reading older than MaxAge, the receiver is notified,
+// TestSilentSchedulerIsNotFresh: there is no reading older than maxAge, the receiver is notified,
 // and the stream is closed.
 func TestSilentSchedulerIsNotFresh(t *testing.T) {
 	s := newScheduler(t)

@@ -30,19 +30,19 @@ func (f Flow) bytes() float64 { return f.Request + f.Response }
 type Config struct {
 	// MaxJobs bounds the jobs, 0 means 20,000.
 	MaxJobs int
-	// halfLife is the age at which a second of traffic weighs half: 24 hours,
+	// halfLife is the age at which a second of traffic weighs half; 0 means 24 hours,
 	// the autoscaler's for CPU, as the thesis names none.
 	halfLife time.Duration
-	// forget is how long a connection is kept that carries nothing, and a job that has
-	// none: eight half-lives, after which a byte weighs 2⁻⁸.
-	forget time.Duration
 	// maxConnections bounds the jobs that one calls; those that carry most are kept.
 	maxConnections int
 }
 
+// forget is how long a connection is kept that carries nothing, and a job that has none: eight
+// half-lives, after which a byte weighs 2⁻⁸.
+func (c Config) forget() time.Duration { return 8 * c.halfLife }
+
 func (c Config) withDefaults() Config {
 	c.halfLife = cmp.Or(c.halfLife, 24*time.Hour)
-	c.forget = 8 * c.halfLife
 	c.MaxJobs = cmp.Or(c.MaxJobs, 20_000)
 	c.maxConnections = cmp.Or(c.maxConnections, 256)
 	return c
@@ -298,13 +298,13 @@ func (t *traffic) flow(from, to Job) Flow {
 func (g *Graph) forget(at time.Time) {
 	for _, j := range g.jobs {
 		for to, t := range j.calls {
-			if at.Sub(t.used) >= g.config.forget {
+			if at.Sub(t.used) >= g.config.forget() {
 				g.disconnect(j, to)
 			}
 		}
 	}
 	for _, j := range g.jobs {
-		if at.Sub(j.updated) >= g.config.forget {
+		if at.Sub(j.updated) >= g.config.forget() {
 			g.drop(j)
 		}
 	}

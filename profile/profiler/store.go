@@ -59,8 +59,7 @@ func (c Config) withDefaults() Config {
 // be measured.
 const maxWait = 10 * time.Minute
 
-// Validate returns a *field.Error, or a *field.Error of what is that
-// package's.
+// Validate returns a *field.Error; that of Preset is package profile's.
 func (c Config) Validate() error {
 	if c.Preset.Name != "" {
 		if err := c.Preset.Validate(); err != nil {

@@ -17,7 +17,7 @@ var errPairs = errors.New("an interval needs at least two pairs of positive, fin
 //	exp(mean ln(aᵢ/bᵢ)) · exp(±t(n−1) · s/√n)
 //
 // with s the standard deviation of the logarithms and t Student's quantile. What drifts slowly on
-// the machine is the same in both halves of a pair and cancels out. The error wraps errPairs.
+// the machine is the same in both halves of a pair and cancels out. There is an error unless two pairs at least are given, all positive and finite.
 func PairedRatio(a, b []float64) (Interval, error) {
 	if err := checkPairs(a, b); err != nil {
 		return Interval{}, err
@@ -35,7 +35,7 @@ func PairedRatio(a, b []float64) (Interval, error) {
 }
 
 // PairedDifference returns the mean of a−b with its 95 % confidence interval, for quantities that
-// may be 0. The error wraps errPairs.
+// may be 0. There is an error unless as many a as b are given, two at least.
 func PairedDifference(a, b []float64) (Interval, error) {
 	if err := checkPairs(a, b); err != nil {
 		return Interval{}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// errFlag is a flag with a value out of range; match it with errors.Is.
+// errFlag is a flag with a value out of range.
 var errFlag = errors.New("out of range")
 
 // output are the flags of what is printed.

@@ -126,7 +126,7 @@ func (in *Input) validate() error {
 		n := &in.nodes[i]
 		at := fmt.Sprintf("Nodes[%d]", i)
 		if n.Name == "" {
-			return refuse(at+".Name", n.Name, "a name that no other node has")
+			return refuse(at+".Name", n.Name, "a name")
 		}
 		if err := countable(at+".Capacity", n.Capacity); err != nil {
 			return err
