@@ -190,7 +190,7 @@ func (h *Hub) Pending(most int) (oldest []PendingPod, total int) {
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	for _, pod := range pods[:min(most, len(pods))] {
+	for _, pod := range pods[:min(max(most, 0), len(pods))] {
 		oldest = append(oldest, PendingPod{
 			Namespace: pod.Namespace, Name: pod.Name, Profile: pod.Spec.SchedulerName, Since: pod.CreationTimestamp.Time, Reason: h.whyPending(pod),
 		})
@@ -226,7 +226,9 @@ func (h *Hub) whyPending(pod *v1.Pod) string {
 	case said != "":
 		return said
 	case summary != nil:
-		return fmt.Sprintf("%d of %s had room when it was tried", summary.WithRoom, plural(summary.Nodes, "node"))
+		return fmt.Sprintf("%d of %s admitted it when it was tried", summary.WithRoom, plural(summary.Nodes, "node"))
+	case h.profileOf(pod) == nil:
+		return fmt.Sprintf("its schedulerName is %s: Spazio does not place it", pod.Spec.SchedulerName)
 	}
 	return "not tried yet"
 }

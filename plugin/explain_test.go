@@ -65,7 +65,7 @@ func TestExplain(t *testing.T) {
 		t.Fatal(node, status)
 	}
 	after := explain(string(pod.UID))
-	wantAttempt := &plugin.Attempt{At: clock.Now(), Nodes: 3, WithRoom: 2, Reserved: nodeName(0), Avail: 4,
+	wantAttempt := &plugin.Attempt{At: clock.Now(), Nodes: 3, WithRoom: 2, Reserved: nodeName(0), Avail: new(4.),
 		Refusals: []plugin.Refusal{{Nodes: 1, Message: "node(s) without room for another pod, shortest in memory"}}}
 	if diff := cmp.Diff(wantAttempt, after.Attempt); diff != "" || after.State != "in flight" || after.Node != nodeName(0) {
 		t.Errorf("%s on %s, attempt (-want +got):\n%s", after.State, after.Node, diff)

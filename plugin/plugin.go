@@ -290,7 +290,10 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, id int
 			a := *summary
 			a.Reserved = name
 			if v != nil {
-				a.Avail, a.InFlight = v.Signal.Avail, v.Flight.Demand
+				a.InFlight = v.Flight.Demand
+			}
+			if v != nil && v.fresh(p.hub.now()) {
+				a.Avail = new(v.Signal.Avail)
 			}
 			p.hub.histories.placed(key, &a)
 		}

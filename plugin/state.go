@@ -218,7 +218,8 @@ type Explanation struct {
 	// Energy is what its workload's pods were measured to take; nil as long as no agent
 	// reports it, and no profile ranks nodes by it.
 	Energy *energy.WorkloadEstimate `json:"energy,omitempty"`
-	// Nodes are all nodes as they are now, by name.
+	// Nodes are all nodes as they are now, by name; unless the pod is Ours, as one of the default
+	// options would find them.
 	Nodes []NodeVerdict `json:"nodes"`
 }
 
@@ -230,11 +231,11 @@ type Attempt struct {
 	Nodes    int       `json:"nodes"`
 	WithRoom int       `json:"withRoom"`
 	Refusals []Refusal `json:"refusals,omitempty"`
-	// Reserved is the node that the pod was put in flight to, with the avail and
-	// the pods in flight as they were just before; empty if there was none.
-	Reserved string  `json:"reserved,omitempty"`
-	Avail    float64 `json:"avail,omitempty"`
-	InFlight float64 `json:"inFlight,omitempty"`
+	// Reserved is the node that the pod was put in flight to, with the avail, nil if
+	// that was not known, and the pods in flight as they were just before; empty if there was none.
+	Reserved string   `json:"reserved,omitempty"`
+	Avail    *float64 `json:"avail,omitempty"`
+	InFlight float64  `json:"inFlight,omitempty"`
 }
 
 // WorkloadState is what is known of what a workload's pods take.

@@ -312,7 +312,7 @@ func TestPending(t *testing.T) {
 		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: taint}}
 	}
 	flies, full, kept := newPod(0, ours, created(-9)), newPod(1, ours, created(-5), tainted), newPod(2, ours, created(-4), selective)
-	c.arrive(flies, full, kept, newPod(3, created(-8), tainted), newPod(4, created(-3)),
+	c.arrive(flies, full, kept, newPod(3, created(-8), tainted), newPod(4, ours, created(-3)), newPod(7, created(-2), func(p *v1.Pod) { p.Spec.SchedulerName = "spatzio" }),
 		newPod(5, created(-99), onNode("elsewhere")), newPod(6, created(-99), func(p *v1.Pod) { p.Status.Phase = v1.PodFailed }))
 	c.attempt(kept, c.infos) // other plugins keep it from the node with room
 	if node, status := c.schedule(flies, c.infos); node == "" {
@@ -325,15 +325,19 @@ func TestPending(t *testing.T) {
 		{Namespace: "default", Name: "pod-3", Since: clock.Now().Add(-8 * time.Second), Reason: taint},
 		{Namespace: "default", Name: "pod-1", Profile: "spazio", Since: clock.Now().Add(-5 * time.Second),
 			Reason: "none of 2 nodes has room: 1 node(s) without room for another pod, shortest in cpu, 1 node(s) without room for another pod, shortest in memory"},
-		{Namespace: "default", Name: "pod-2", Profile: "spazio", Since: clock.Now().Add(-4 * time.Second), Reason: "1 of 2 nodes had room when it was tried"},
-		{Namespace: "default", Name: "pod-4", Since: clock.Now().Add(-3 * time.Second), Reason: "not tried yet"},
+		{Namespace: "default", Name: "pod-2", Profile: "spazio", Since: clock.Now().Add(-4 * time.Second), Reason: "1 of 2 nodes admitted it when it was tried"},
+		{Namespace: "default", Name: "pod-4", Profile: "spazio", Since: clock.Now().Add(-3 * time.Second), Reason: "not tried yet"},
+		{Namespace: "default", Name: "pod-7", Profile: "spatzio", Since: clock.Now().Add(-2 * time.Second), Reason: "its schedulerName is spatzio: Spazio does not place it"},
 	}
 	got, total := c.hub.Pending(10)
-	if diff := cmp.Diff(want, got); diff != "" || total != 4 {
+	if diff := cmp.Diff(want, got); diff != "" || total != 5 {
 		t.Errorf("%d (-want +got):\n%s", total, diff)
 	}
-	if got, total := c.hub.Pending(1); len(got) != 1 || got[0].Name != "pod-3" || total != 4 {
+	if got, total := c.hub.Pending(1); len(got) != 1 || got[0].Name != "pod-3" || total != 5 {
 		t.Errorf("the oldest of %d: got %v", total, got)
+	}
+	if got, total := c.hub.Pending(-1); len(got) != 0 || total != 5 {
+		t.Errorf("at most -1 of %d: got %v", total, got)
 	}
 	if got, total := plugin.NewHub(plugin.HubOptions{}).Pending(1); len(got) != 0 || total != 0 {
 		t.Errorf("before New: got %v of %d", got, total)

@@ -200,15 +200,15 @@ func text(s string, most int) string {
 //	{"number":1,"at":…,"version":"…","problem":"…",        in every event
 //	 "count":3,"further":0,"ending":".internal",           of a whole picture, in the first
 //	 "PART":…,                                             parts that have changed, in the first
-//	 "rows":[[0,1,0,32,80,0,5,1,0,0,"node-1"],…],
+//	 "rows":[[0,1,0,0,32,80,0,5,1,0,0,"node-1"],…],
 //	 "words":["","cpu"],
 //	 "last":true}
 //
-// A row has the node's place by name, signal, whether it is saturated, free, capacity and in
-// flight in tenths of a pod, running, limiting and reason as places in words, and where all is
-// sent, how many characters of the name before it begins with, and the others but the ending.
-// null is a number that is not known. Where nothing is known yet but the problem, at is 0 and
-// there are neither nodes nor parts: a page that has some shows them on.
+// A row has the node's place by name, signal, whether it is saturated, whether it takes pods by
+// requests alone, free, capacity and in flight in tenths of a pod, running, limiting and reason as
+// places in words, and where all is sent, how many characters of the name before it begins with, and
+// the others but the ending. null is a number that is not known. Where nothing is known yet but the
+// problem, at is 0 and there are neither nodes nor parts: a page that has some shows them on.
 type event struct {
 	limit  int
 	ending int // how many bytes at the end of all names are sent once
@@ -267,7 +267,7 @@ func (e *event) row(c *picture, i int, named bool) bool {
 	}
 	t := &c.nodes[i]
 	e.data = append(e.data, '[')
-	for _, n := range [...]int{i, t.signal, t.saturated, int(t.free), int(t.capacity), int(t.inFlight), t.running, e.word(t.limiting), e.word(t.reason)} {
+	for _, n := range [...]int{i, t.signal, t.saturated, t.byRequests, int(t.free), int(t.capacity), int(t.inFlight), t.running, e.word(t.limiting), e.word(t.reason)} {
 		if n == int(unknown) {
 			e.data = append(e.data, "null"...)
 		} else {
@@ -346,8 +346,8 @@ type fleet struct {
 // tile is what is shown of a node. Two are equal if they look the same.
 type tile struct {
 	signal, saturated        int
+	byRequests, running      int
 	free, capacity, inFlight tenths
-	running                  int
 	limiting, reason         string
 }
 
@@ -396,6 +396,9 @@ func newTile(n *Node) tile {
 	}
 	if n.Saturated {
 		t.saturated = 1
+	}
+	if n.ByRequests {
+		t.byRequests = 1
 	}
 	return t
 }

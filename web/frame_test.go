@@ -39,6 +39,9 @@ func expected(nodes []web.Node) []shown {
 		if n.Saturated {
 			s.Saturated = 1
 		}
+		if n.ByRequests {
+			s.ByRequests = 1
+		}
 		s.Free, s.Capacity, s.InFlight = tenths(n.Free), tenths(n.Capacity), tenths(n.InFlight)
 		for _, p := range []**int{&s.Capacity, &s.InFlight} {
 			if *p == nil || **p < 0 {
@@ -159,7 +162,7 @@ func TestFollowedIsShown(t *testing.T) {
 		node := func() web.Node {
 			return web.Node{
 				Name: fmt.Sprintf("node-%d%s.example", rng.IntN(40), word()), Signal: []web.Signal{web.Missing, web.Fresh, web.Stale, "odd"}[rng.IntN(4)],
-				Reason: word(), Free: number(), Capacity: number(), InFlight: number(), Running: rng.IntN(20) - 5, Limiting: word(), Saturated: rng.IntN(2) == 0,
+				Reason: word(), Free: number(), Capacity: number(), InFlight: number(), Running: rng.IntN(20) - 5, Limiting: word(), Saturated: rng.IntN(2) == 0, ByRequests: rng.IntN(2) == 0,
 			}
 		}
 		var states []web.State

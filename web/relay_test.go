@@ -79,7 +79,7 @@ func TestRelay(t *testing.T) {
 			Runs: []web.Run{{Profile: "spazio", Started: at, Ended: true, Submitted: 3, Total: 4, Starting: 1, Running: 1, Done: 1, Failed: 1,
 				Resolution: time.Second, Completions: []web.Completion{{Since: time.Minute, Took: time.Second}}}},
 			Nodes: []web.Node{
-				{Name: node, Signal: web.Stale, Age: time.Minute, Reason: "no report for 1m0s", Free: -.5, Capacity: 12, Running: 3, InFlight: 1, Limiting: "cpu", Saturated: true},
+				{Name: node, Signal: web.Stale, Reason: "no report for 1m0s", ByRequests: true, Free: -.5, Capacity: 12, Running: 3, InFlight: 1, Limiting: "cpu", Saturated: true},
 				{Name: "unheard"},
 			},
 			Waiting: []web.Waiting{{Namespace: namespace, Name: pod, Profile: "spazio", Since: at, Reason: `"</script>`}},

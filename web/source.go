@@ -106,11 +106,11 @@ const (
 type Node struct {
 	Name   string `json:"name"`
 	Signal Signal `json:"signal,omitempty"`
-	// Age is the age of its newest sample.
-	Age time.Duration `json:"ageNanos,omitempty"`
-	// Reason is in a few words why it takes no pod now, such as "no report for 31 s"; empty
-	// if it takes some.
-	Reason string `json:"reason,omitempty"`
+	// Reason is in a few words why it takes no pod now, such as "cpu is used up"; empty
+	// if it has room. If ByRequests is set, it takes pods by their requests alone, and Reason is
+	// why its room is not known, such as "no report for 31 s".
+	Reason     string `json:"reason,omitempty"`
+	ByRequests bool   `json:"byRequests,omitempty"`
 	// Free is how many pods still fit, which may be a fraction or negative; Capacity is how many
 	// would if none ran, 0 where that is not known.
 	Free     float64 `json:"free"`

@@ -21,7 +21,7 @@ func TestStateByJSON(t *testing.T) {
 			Profile: "spazio", Started: at, Ended: true, Submitted: 3, Total: 9, Starting: 1, Running: 2, Done: 4, Failed: 5,
 			Resolution: time.Second, Completions: []web.Completion{{Since: 3 * time.Second, Took: 2 * time.Second}},
 		}},
-		Nodes:   []web.Node{{Name: "a", Signal: web.Stale, Age: 31 * time.Second, Reason: "no report for 31 s", Free: -.5, Capacity: 8, Running: 6, InFlight: 1.5, Limiting: "cpu", Saturated: true}},
+		Nodes:   []web.Node{{Name: "a", Signal: web.Stale, Reason: "no report for 31 s", ByRequests: true, Free: -.5, Capacity: 8, Running: 6, InFlight: 1.5, Limiting: "cpu", Saturated: true}},
 		Waiting: []web.Waiting{{Namespace: "default", Name: "p", Profile: "spazio", Since: at, Reason: "no room"}},
 	}
 	data, err := json.Marshal(want)

@@ -115,6 +115,7 @@ type lines struct {
 type shown struct {
 	Name                     string
 	Signal, Saturated        int
+	ByRequests               int
 	Free, Capacity, InFlight *int // tenths
 	Running                  int
 	Limiting, Reason         string
@@ -233,7 +234,7 @@ func (r *reader) take(e event) {
 	for _, row := range e.Rows {
 		var n shown
 		var at, limiting, reason int
-		fields := []any{&at, &n.Signal, &n.Saturated, &n.Free, &n.Capacity, &n.InFlight, &n.Running, &limiting, &reason}
+		fields := []any{&at, &n.Signal, &n.Saturated, &n.ByRequests, &n.Free, &n.Capacity, &n.InFlight, &n.Running, &limiting, &reason}
 		shared, rest := 0, ""
 		if r.whole {
 			fields = append(fields, &shared, &rest)
@@ -260,7 +261,7 @@ func TestFrames(t *testing.T) {
 	var mu sync.Mutex
 	now := web.State{At: time.UnixMilli(1e12), Title: "t", Nodes: []web.Node{
 		{Name: "b", Signal: web.Fresh, Free: 2.37, Capacity: 9, Running: 6, InFlight: .5, Limiting: "cpu"},
-		{Name: "a", Reason: "no agent"}, {Name: "b", Reason: "the first of a name counts"}, {Name: "c", Signal: web.Stale, Reason: "no report"},
+		{Name: "a", Reason: "no agent"}, {Name: "b", Reason: "the first of a name counts"}, {Name: "c", Signal: web.Stale, Reason: "no report", ByRequests: true},
 	}}
 	address := start(t, quiet(source{state: func(context.Context) (web.State, error) {
 		mu.Lock()
@@ -276,7 +277,7 @@ func TestFrames(t *testing.T) {
 	}
 	r, _ := look(t, address)
 	r.first()
-	if got := names(r.nodes); got != "a b c" || !r.whole || *r.Title != "t" || r.nodes[1].Reason != "" || *r.nodes[1].Free != 23 || r.nodes[2].Signal != 2 || r.nodes[0].Reason != "no agent" {
+	if got := names(r.nodes); got != "a b c" || !r.whole || *r.Title != "t" || r.nodes[1].Reason != "" || *r.nodes[1].Free != 23 || r.nodes[2].Signal != 2 || r.nodes[2].ByRequests != 1 || r.nodes[0].ByRequests != 0 || r.nodes[0].Reason != "no agent" {
 		t.Fatalf("%v: %s: %+v", r.whole, got, r.nodes)
 	}
 	// On a busy machine a frame may be missed, and the whole state is sent: then the test retries.

@@ -162,7 +162,7 @@ func situation(s State) []string {
 func takers(nodes []Node) string {
 	takes := 0
 	for _, n := range nodes {
-		if n.Reason == "" {
+		if n.Reason == "" || n.ByRequests {
 			takes++
 		}
 	}

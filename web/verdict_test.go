@@ -93,6 +93,8 @@ func TestVerdict(t *testing.T) {
 			"Of spazio's last 2 pods done, half took 10 s at most from their creation.",
 			"These times don't compare the profiles: their pods differ, or this machine was too slow."}},
 		{"one waits", web.State{At: at(100), Nodes: []web.Node{{Reason: "full"}}, Waiting: []web.Waiting{{Since: at(40)}}}, []string{"None of 1 node takes pods. 1 pod waits for 60 s."}},
+		// A node that takes pods by requests alone takes pods.
+		{"by requests alone", web.State{Nodes: []web.Node{{Reason: "no agent has reported", ByRequests: true}, {Reason: "full"}, {}}}, []string{"2 of 3 nodes take pods. No pod waits."}},
 		{"all is well", web.State{Nodes: []web.Node{{}, {}}}, []string{"All 2 nodes take pods. No pod waits."}},
 		{"nothing there", web.State{}, []string{"There are no nodes. No pod waits."}},
 	} {

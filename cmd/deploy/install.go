@@ -1,9 +1,12 @@
 package deploy
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +42,7 @@ type Step struct {
 	Object ID `json:"object"`
 	// Action is one of the constants.
 	Action Action `json:"action"`
-	// Text is what is waited for.
+	// Text is what is waited for, or to be looked at.
 	Text string `json:"text,omitempty"`
 }
 
@@ -99,11 +102,11 @@ func (c *Cluster) apply(ctx context.Context, objects []*unstructured.Unstructure
 		if err != nil {
 			return err
 		}
-		action, err := c.applyOne(ctx, m, options)
+		step, err := c.applyOne(ctx, m, options)
 		if err != nil {
 			return fmt.Errorf("deploy: %s: %w", m.id, err)
 		}
-		options.report(Step{Object: m.id, Action: action})
+		options.report(step)
 		if o.GetKind() == "CustomResourceDefinition" && !options.DryRun {
 			if err := c.established(ctx, m); err != nil {
 				return fmt.Errorf("deploy: %s: %w", m.id, err)
@@ -115,8 +118,9 @@ func (c *Cluster) apply(ctx context.Context, objects []*unstructured.Unstructure
 
 // applyOne applies an object; it waits for a namespace that ends to be gone, or
 // that has just begun to be known.
-func (c *Cluster) applyOne(ctx context.Context, o mapped, options Options) (action Action, err error) {
+func (c *Cluster) applyOne(ctx context.Context, o mapped, options Options) (step Step, err error) {
 	reported := false
+	step.Object = o.id
 	err = c.until(ctx, func() (bool, error) {
 		before, err := c.of(o).Get(ctx, o.id.Name, getOptions)
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -132,7 +136,7 @@ func (c *Cluster) applyOne(ctx context.Context, o mapped, options Options) (acti
 		after, err := c.patch(ctx, o, options)
 		switch {
 		case apierrors.IsNotFound(err) && options.DryRun && o.id.Namespace != "":
-			action = Created // with its namespace
+			step.Action = Created // with its namespace
 			return true, nil
 		case apierrors.IsNotFound(err) && o.id.Namespace != "", err != nil && terminating(err):
 			return false, nil
@@ -143,15 +147,36 @@ func (c *Cluster) applyOne(ctx context.Context, o mapped, options Options) (acti
 		}
 		switch {
 		case before == nil || before.GetUID() == "":
-			action = Created
-		case before.GetResourceVersion() != after.GetResourceVersion():
-			action = Configured
+			step.Action = Created
+		case options.DryRun && isChanged(before, after), !options.DryRun && before.GetResourceVersion() != after.GetResourceVersion():
+			step.Action = Configured
+			if digests(after) < digests(before) {
+				step.Text = "an image that was named by its digest is now named by a tag"
+			}
 		default:
-			action = Unchanged
+			step.Action = Unchanged
 		}
 		return true, nil
 	})
-	return action, err
+	return step, err
+}
+
+// digests counts the images of an object that are named by their digests.
+func digests(o *unstructured.Unstructured) int {
+	text, _ := json.Marshal(o) // the API server has just sent it as JSON
+	return bytes.Count(text, []byte("@sha256:"))
+}
+
+// isChanged reports whether a dry run, which raises no version, would change an object, beyond who
+// manages its fields.
+func isChanged(before, after *unstructured.Unstructured) bool {
+	for _, o := range []*unstructured.Unstructured{before, after} {
+		for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
+			unstructured.RemoveNestedField(o.Object, "metadata", field)
+		}
+		delete(o.Object, "status") // which others write meanwhile
+	}
+	return !reflect.DeepEqual(before.Object, after.Object)
 }
 
 // isOwned reports whether fields belong to another manager, which is a conflict that

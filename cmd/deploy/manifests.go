@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -9,6 +10,8 @@ import (
 
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // The namespaces that are installed into, and the schedulers' names in pods: those but
@@ -97,7 +100,7 @@ func (c Config) validateDigests() error {
 	}
 	// Else a tag would take the place of what was to be named by its digest.
 	if name := schedulerProgram + c.suffix(); c.Digests[schedulerProgram] != "" && c.Digests[name] == "" {
-		return refuse("Digests", schedulerProgram, "with "+name+", the scheduler of Kubernetes "+c.Kubernetes)
+		return &field.Error{Package: "deploy", Field: "Digests", Value: name, Err: fmt.Errorf("%w: the file has no %s: make it with tools/images -kubernetes %s", ErrInvalid, name, c.Kubernetes)}
 	}
 	return nil
 }

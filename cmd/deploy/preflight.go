@@ -68,7 +68,7 @@ func (c *Cluster) Preflight(ctx context.Context, objects []*unstructured.Unstruc
 // scheduler that may not serve that API server.
 func (c Config) Preflight(server Version) (problems []Problem) {
 	if c.Registry == "" {
-		problems = append(problems, Problem{"images", "no registry is given that has them: " + NoRegistry + ", said aloud, means that the nodes do"})
+		problems = append(problems, Problem{"images", "--registry is needed: where the images are, or " + NoRegistry + " if the nodes have them already"})
 	}
 	if err := server.Takes(cmp.Or(c.Kubernetes, DefaultScheduler())); err != nil {
 		problems = append(problems, Problem{"version", err.Error()})

@@ -19,16 +19,19 @@ func TestExplanationText(t *testing.T) {
 		e    plugin.Explanation
 		want string
 	}{
-		"nothing": {plugin.Explanation{Pod: "shop/cart", UID: "u", State: "new"}, `
+		"nothing": {plugin.Explanation{Pod: "shop/cart", UID: "u", Ours: true, State: "new"}, `
 pod shop/cart (u) of profile - is new
-the scheduler does not serve this profile with the plugin; scores are those of a pod of the default options
+no scheduling attempt is remembered`},
+		"mistyped": {plugin.Explanation{Pod: "shop/cart", UID: "u", Profile: "spatzio", State: "exempt"}, `
+pod shop/cart (u) is another scheduler's
+its schedulerName is spatzio: Spazio does not place it
 no scheduling attempt is remembered`},
 		"refused": {plugin.Explanation{Pod: "shop/cart", UID: "u", Profile: "spazio", Ours: true, State: "waiting",
 			RoomSince: &at, Unscheduled: "0/4 nodes are available",
 			Attempt: &plugin.Attempt{At: at, Nodes: 4, WithRoom: 1, Refusals: []plugin.Refusal{{Nodes: 2, Message: "saturated"}, {Nodes: 1, Message: "stale"}}}}, `
 pod shop/cart (u) of profile spazio is waiting
 it has waited for measured room since 2026-05-04T03:02:01Z
-last attempt at 2026-05-04T03:02:01Z: 1 of 4 nodes had room, 2 saturated, 1 stale
+last attempt at 2026-05-04T03:02:01Z: 1 of 4 nodes admitted it, 2 saturated, 1 stale
 the scheduler with all its plugins: 0/4 nodes are available`},
 		"overdue": {plugin.Explanation{Pod: "shop/cart", UID: "u", Profile: "spazio", Ours: true, State: "waiting",
 			RoomSince: &at, Overdue: true, OverdueSince: &late}, `
@@ -36,13 +39,18 @@ pod shop/cart (u) of profile spazio is waiting
 it has waited for measured room since 2026-05-04T03:02:01Z and is overdue since 2026-05-04T03:12:01Z: a node without room may take it where memory is not full
 no scheduling attempt is remembered`},
 		"placed": {plugin.Explanation{Pod: "shop/cart", UID: "u", Profile: "spazio", Ours: true, State: "in flight", Node: "worker-1",
-			Overdue: true, Attempt: &plugin.Attempt{At: at, Nodes: 1, Reserved: "worker-1", Avail: 7.25, InFlight: 2},
+			Overdue: true, Attempt: &plugin.Attempt{At: at, Nodes: 1, Reserved: "worker-1", Avail: new(7.25), InFlight: 2},
 			Workload: &plugin.WorkloadState{Workload: "shop/Deployment/cart", Source: "typical"}}, `
 pod shop/cart (u) of profile spazio is in flight on node worker-1
 its workload is shop/Deployment/cart, without a usable profile (typical): it counts as a typical pod
 it was overdue: its node took it without measured room
-last attempt at 2026-05-04T03:02:01Z: 0 of 1 node had room
+last attempt at 2026-05-04T03:02:01Z: 0 of 1 node admitted it
 reserved on worker-1, which had 7.2 available and 2.0 in flight`},
+		"placed on a silent node": {plugin.Explanation{Pod: "shop/cart", UID: "u", Profile: "spazio", Ours: true, State: "in flight", Node: "worker-1",
+			Attempt: &plugin.Attempt{At: at, Nodes: 1, WithRoom: 1, Reserved: "worker-1"}}, `
+pod shop/cart (u) of profile spazio is in flight on node worker-1
+last attempt at 2026-05-04T03:02:01Z: 1 of 1 node admitted it
+reserved on worker-1, which had an unknown room and 0.0 in flight`},
 	} {
 		if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), page.ExplanationText(test.e)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/internal/objects"
+	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/web"
 )
 
@@ -157,12 +158,13 @@ func Timeline(e plugin.Explanation) web.Timeline {
 // Node converts a node's state to the page's form.
 func Node(n plugin.NodeState) web.Node {
 	node := web.Node{
-		Name: n.Node, Signal: signalOf(n.Signal), Age: n.Age, Reason: short(n), Free: n.Free, Running: n.Running,
+		Name: n.Node, Signal: signalOf(n.Signal), Reason: short(n), Free: n.Free, Running: n.Running,
 		InFlight: n.InFlight, Limiting: n.Limiting, Saturated: n.Saturated,
 	}
 	if n.Assumed && n.Limiting != "" {
 		node.Limiting += " (assumed)"
 	}
+	node.ByRequests = node.Signal != web.Fresh && n.Reason == reserve.Admitted.String()
 	if node.Signal != web.Missing {
 		node.Capacity = max(n.Avail, 0) + float64(n.Running)
 	}

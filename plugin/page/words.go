@@ -15,19 +15,27 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// short says in a few words why a node takes no pod, or is not known well enough to say.
+// short says in a few words why a node takes no pod, and why its room is not known.
 func short(n plugin.NodeState) string {
-	switch signalOf(n.Signal) {
-	case web.Missing:
-		if n.Refused != nil {
-			return "its agent's report is refused"
-		}
-		return "no agent has reported"
-	case web.Stale:
-		return "no report for " + rounded(n.Age)
+	why, signal := refusal(n), signalOf(n.Signal)
+	if signal != web.Fresh && why != "" {
+		why += ", and "
 	}
+	switch {
+	case signal == web.Fresh:
+		return why
+	case signal == web.Stale:
+		return why + "no report for " + rounded(n.Age)
+	case n.Refused != nil:
+		return why + "its agent's report is refused"
+	}
+	return why + "no agent has reported"
+}
+
+// refusal says in a few words why a node refuses a pod, other than a missing report.
+func refusal(n plugin.NodeState) string {
 	switch n.Reason {
-	case reserve.Admitted.String():
+	case reserve.Admitted.String(), reserve.Stale.String():
 		return ""
 	case reserve.Saturated.String():
 		return cmp.Or(n.Limiting, "a resource") + " is used up"
@@ -172,16 +180,15 @@ func firstOf(names []web.PodName, most int) []web.PodName {
 // ExplanationText describes in words what is known about the pod, but not about the nodes. Lines are
 // separated, and the last is not ended.
 func ExplanationText(e plugin.Explanation) string {
-	lines := explanationLines(e)
-	if !e.Ours {
-		lines = slices.Insert(lines, 1, "the scheduler does not serve this profile with the plugin; scores are those of a pod of the default options")
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(explanationLines(e), "\n")
 }
 
-// explanationLines returns the lines that do not concern scores. The first identifies the pod.
+// explanationLines returns the lines of ExplanationText. The first identifies the pod.
 func explanationLines(e plugin.Explanation) []string {
 	lines := []string{place(e)}
+	if !e.Ours {
+		lines = append(lines, "its schedulerName is "+orUnknown(e.Profile)+": Spazio does not place it")
+	}
 	if e.Workload != nil {
 		lines = append(lines, workloadText(*e.Workload))
 	}
@@ -203,7 +210,10 @@ func explanationLines(e plugin.Explanation) []string {
 
 // place identifies the pod, its state and its node.
 func place(e plugin.Explanation) string {
-	text := fmt.Sprintf("pod %s (%s) of profile %s is %s", e.Pod, e.UID, orUnknown(e.Profile), e.State)
+	text := fmt.Sprintf("pod %s (%s) is another scheduler's", e.Pod, e.UID)
+	if e.Ours {
+		text = fmt.Sprintf("pod %s (%s) of profile %s is %s", e.Pod, e.UID, orUnknown(e.Profile), e.State)
+	}
 	if e.Node != "" {
 		text += " on node " + e.Node
 	}
@@ -247,14 +257,18 @@ func attemptLines(a *plugin.Attempt) []string {
 	if a == nil {
 		return []string{"no scheduling attempt is remembered"}
 	}
-	saw := fmt.Sprintf("last attempt at %s: %d of %s had room", a.At.Format(time.RFC3339), a.WithRoom, plural(a.Nodes, "node"))
+	saw := fmt.Sprintf("last attempt at %s: %d of %s admitted it", a.At.Format(time.RFC3339), a.WithRoom, plural(a.Nodes, "node"))
 	for _, r := range a.Refusals {
 		saw += fmt.Sprintf(", %d %s", r.Nodes, r.Message)
 	}
 	if a.Reserved == "" {
 		return []string{saw}
 	}
-	return []string{saw, fmt.Sprintf("reserved on %s, which had %.1f available and %.1f in flight", a.Reserved, a.Avail, a.InFlight)}
+	available := "an unknown room"
+	if a.Avail != nil {
+		available = tenths(*a.Avail) + " available"
+	}
+	return []string{saw, fmt.Sprintf("reserved on %s, which had %s and %.1f in flight", a.Reserved, available, a.InFlight)}
 }
 
 // verdictOf returns the Reason, followed in brackets by what profiles would decide if that differs.

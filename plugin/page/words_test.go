@@ -27,7 +27,7 @@ func TestNodes(t *testing.T) {
 			"has room",
 			plugin.NodeState{Node: "a", Signal: "fresh", Age: 340 * time.Millisecond, Avail: 4.25, Running: 12, InFlight: 1, Held: 1.5, Free: 1.75, Slots: 1, Limiting: "cpu", Reason: "admitted",
 				Channels: []plugin.ChannelState{{Name: "cpu", Usage: .41, Capacity: .9, Cost: .034}, {Name: "memory", Usage: .5}}},
-			web.Node{Name: "a", Signal: web.Fresh, Age: 340 * time.Millisecond, Free: 1.75, Capacity: 16.25, Running: 12, InFlight: 1, Limiting: "cpu"},
+			web.Node{Name: "a", Signal: web.Fresh, Free: 1.75, Capacity: 16.25, Running: 12, InFlight: 1, Limiting: "cpu"},
 			`It takes 1 pod more.
 Its agent reported 300ms ago, and counts 12 pods.
 It measured room for 4.2 more pods, by cpu; 1 pod on the way to it take their part; room for 1.5 pods is held: 1.8 are left.
@@ -67,7 +67,7 @@ It measured room for 9.0 more pods; 7 pods on the way to it take their part: 2.0
 		{
 			"is stale, and accepted",
 			plugin.NodeState{Node: "a", Signal: "stale", Age: 31400 * time.Millisecond, Avail: 3, Running: 2, Free: 3, Slots: reserve.MaxSlots, Reason: "admitted"},
-			web.Node{Name: "a", Signal: web.Stale, Age: 31400 * time.Millisecond, Free: 3, Capacity: 5, Running: 2, Reason: "no report for 31s"},
+			web.Node{Name: "a", Signal: web.Stale, Free: 3, Capacity: 5, Running: 2, Reason: "no report for 31s", ByRequests: true},
 			`What room it has is not known: no report for 31s. It takes pods as if there were no measurement, by their requests alone.
 Its agent's last report is of 11:59:28, 31s ago: it does not run, or does not reach the scheduler.
 It measured room for 3.0 more pods: 3.0 are left.`,
@@ -75,16 +75,24 @@ It measured room for 3.0 more pods: 3.0 are left.`,
 		{
 			"is stale, and refused",
 			plugin.NodeState{Node: "a", Signal: "stale", Age: time.Minute, Running: 2, Reason: "stale", Refused: refused},
-			web.Node{Name: "a", Signal: web.Stale, Age: time.Minute, Capacity: 2, Running: 2, Reason: "no report for 1m0s"},
+			web.Node{Name: "a", Signal: web.Stale, Capacity: 2, Running: 2, Reason: "no report for 1m0s"},
 			`It takes no pod: no report for 1m0s.
 Its agent's last report is of 11:59:00, 1m0s ago: it does not run, or does not reach the scheduler.
 At 11:59:30 its agent sent a report that does not count: avail is NaN.
 It measured room for 0.0 more pods: 0.0 are left.`,
 		},
 		{
+			"is stale, with pods starting",
+			plugin.NodeState{Node: "a", Signal: "stale", Age: 86 * time.Second, Avail: 3, Free: 2, InFlight: 1, Reason: "slow start"},
+			web.Node{Name: "a", Signal: web.Stale, Free: 2, Capacity: 3, InFlight: 1, Reason: "too many pods are still starting, and no report for 1m26s"},
+			`It takes no pod: too many pods are still starting, and no report for 1m26s.
+Its agent's last report is of 11:58:34, 1m26s ago: it does not run, or does not reach the scheduler.
+It measured room for 3.0 more pods; 1 pod on the way to it take their part: 2.0 are left.`,
+		},
+		{
 			"never reported",
 			plugin.NodeState{Node: "a", Signal: "missing", InFlight: 2, Slots: reserve.MaxSlots, Reason: "admitted"},
-			web.Node{Name: "a", InFlight: 2, Reason: "no agent has reported"},
+			web.Node{Name: "a", InFlight: 2, Reason: "no agent has reported", ByRequests: true},
 			`What room it has is not known: no agent has reported. It takes pods as if there were no measurement, by their requests alone.
 No report of it has come since this scheduler began: its agent does not run, or does not reach the scheduler.
 2 pods are bound to it and not yet counted by any report.`,
@@ -113,7 +121,7 @@ At 11:59:30 its agent sent a report that does not count: avail is NaN.`,
 func TestTimeline(t *testing.T) {
 	at := second(3)
 	got := page.Timeline(plugin.Explanation{
-		Pod: "shop/cart", Profile: "spazio", State: "counted", Node: "n",
+		Pod: "shop/cart", Profile: "spazio", Ours: true, State: "counted", Node: "n",
 		Steps: []plugin.Step{{Name: "bound", At: &at, Node: "n"}, {Name: "listed", Node: "n"}},
 	})
 	want := web.Timeline{Profile: "spazio", Node: "n", Steps: []web.Step{{Name: "bound", At: at, Detail: "node n"}, {Name: "listed", Detail: "node n"}},

@@ -13,10 +13,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/version"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/compatibility"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes"
@@ -131,6 +133,7 @@ func assemble(ctx context.Context, o *options.ServerRunOptions, audit *auditHook
 		config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config, &config.Aggregator.GenericConfig.Config,
 	} {
 		dropLogCheck(c)
+		c.EffectiveVersion = release{c.EffectiveVersion}
 	}
 	if audit != nil {
 		audit.install(&config.Aggregator.GenericConfig.Config)
@@ -148,6 +151,18 @@ func assemble(ctx context.Context, o *options.ServerRunOptions, audit *auditHook
 		return nil, nil, err
 	}
 	return chain.GenericAPIServer, prepared.Run, nil
+}
+
+// release is a version that clients can parse also where Kubernetes' own build has written none into
+// the program. Its patch is not known then.
+type release struct{ compatibility.EffectiveVersion }
+
+func (r release) Info() *version.Info {
+	info := r.EffectiveVersion.Info()
+	if info != nil && strings.HasPrefix(info.GitVersion, "v0.0.0-") {
+		info.GitVersion = fmt.Sprintf("v%s.%s.0+embedded", info.Major, info.Minor)
+	}
+	return info
 }
 
 // dropLogCheck removes the check that the logger is not stuck: asked once, it

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -97,6 +98,16 @@ func TestControlPlane(t *testing.T) {
 	}
 	t.Run("administrator", func(t *testing.T) { bindOne(t, c.RESTConfig(), "a") })
 	t.Run("kubeconfig", func(t *testing.T) { bindOne(t, fromFile, "b") })
+	t.Run("version", func(t *testing.T) {
+		v, err := kubernetes.NewForConfigOrDie(fromFile).Discovery().ServerVersion()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := utilversion.MustParseSemantic(required(t))
+		if got, err := utilversion.ParseSemantic(v.GitVersion); err != nil || got.Major() != want.Major() || got.Minor() != want.Minor() {
+			t.Errorf("got %s, %v, want one of %s", v.GitVersion, err, want)
+		}
+	})
 	t.Run("no credential", func(t *testing.T) {
 		_, err := kubernetes.NewForConfigOrDie(rest.AnonymousClientConfig(fromFile)).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if !apierrors.IsUnauthorized(err) {

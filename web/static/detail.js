@@ -74,7 +74,8 @@ export class Detail {
   refresh() {
     if (this.root.hidden || !this.of) return;
     const n = this.nodes.nodes[this.nodes.byName.get(this.of)];
-    say(this.facts, n ? `Now ${sentence(n)}. ${plural(n.running, "pod")} run${n.running === 1 ? "s" : ""}` + (n.inFlight ? `, ${pods(n.inFlight)} more are bound to it` : "") + "." : "This node is gone.");
+    const counts = n?.signal ? ` ${plural(n.running, "pod")} run${n.running === 1 ? "s" : ""}` + (n.inFlight ? `, ${pods(n.inFlight)} more are bound to it` : "") + "." : "";
+    say(this.facts, n ? `Now ${sentence(n)}.${counts}` : "This node is gone.");
   }
 
   lines(lines) {

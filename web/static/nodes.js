@@ -8,7 +8,7 @@ const $ = (id) => document.getElementById(id);
 export const kinds = [
   ["r4", "8 and more free"], ["r3", "4 to 7"], ["r2", "2 to 3"], ["r1", "1"],
   ["full", "full"], ["saturated", "saturated: a resource is used up"],
-  ["stale", "hatched: its last report is too old"], ["grey", "grey: takes no pods, for a reason below"],
+  ["stale", "hatched: its last report is too old"], ["grey", "grey: room unknown, or refused, for a reason below"],
 ];
 
 export function kindOf(n) {
@@ -30,11 +30,11 @@ export function sentence(n) {
     if (n.signal === 2) parts.push("its report is too old");
     if (n.limiting) parts.push(`${n.limiting} is shortest`);
   }
-  if (n.reason) parts.push(`takes no pod: ${n.reason}`);
+  if (n.reason) parts.push(`takes ${n.byRequests ? "pods by requests alone" : "no pod"}: ${n.reason}`);
   return parts.join("; ");
 }
 
-// rank orders the kinds that take no pods: those that one doesn't expect first.
+// rank orders the kinds without known room: those that one doesn't expect first.
 const rank = (kind) => ["grey", "stale", "saturated", "full"].indexOf(kind);
 
 const letterOf = (n) => (n.signal === 0 ? "?" : n.limiting ? [...n.limiting][0].toUpperCase() : "");
@@ -79,11 +79,11 @@ export class Nodes {
   // rows takes nodes as an event has them.
   rows(rows, words) {
     this.previous = "";
-    for (const [i, signal, saturated, free, capacity, inFlight, running, limiting, reason, shared, rest] of rows) {
+    for (const [i, signal, saturated, byRequests, free, capacity, inFlight, running, limiting, reason, shared, rest] of rows) {
       let called;
       if (rest === undefined) called = this.nodes[i].name;
       else called = this.previous = this.previous.slice(0, shared) + rest + this.ending;
-      this.nodes[i] = { name: called, signal, saturated, free, capacity, inFlight, running, limiting: words[limiting], reason: words[reason] };
+      this.nodes[i] = { name: called, signal, saturated, byRequests, free, capacity, inFlight, running, limiting: words[limiting], reason: words[reason] };
       this.dirty.add(i);
     }
   }
@@ -141,9 +141,11 @@ export class Nodes {
       const kind = kindOf(n);
       counts[kind]++;
       if (n.signal !== 0 && n.limiting) letters.set(letterOf(n), n.limiting);
-      if (!n.reason) { takes++; continue; }
-      const key = n.reason.replace(/\d+([.,:]\d+)*/g, "#"), group = reasons.get(key);
-      if (!group) reasons.set(key, { kind, reason: n.reason, nodes: [n] });
+      if (!n.reason || n.byRequests) takes++;
+      if (!n.reason) continue;
+      const reason = (n.byRequests ? "takes pods by requests alone: " : "") + n.reason;
+      const key = reason.replace(/\d+([.,:]\d+)*/g, "#"), group = reasons.get(key);
+      if (!group) reasons.set(key, { kind, reason, nodes: [n] });
       else {
         group.nodes.push(n);
         if (rank(kind) < rank(group.kind)) group.kind = kind;
@@ -176,7 +178,7 @@ export class Nodes {
     }
   }
 
-  // why lists what keeps nodes from taking pods.
+  // why lists why nodes take no pods, or take them without known room.
   why(groups) {
     const shown = 8, named = 4;
     groups.sort((a, b) => rank(a.kind) - rank(b.kind) || b.nodes.length - a.nodes.length);
@@ -185,7 +187,7 @@ export class Nodes {
       const swatch = make("span", "swatch");
       swatch.dataset.kind = g.kind;
       const reason = make("span", "reason", name(g.reason));
-      if (g.nodes.length > 1 && g.nodes.some((n) => n.reason !== g.reason)) reason.append(", and the like");
+      if (g.nodes.length > 1 && g.nodes.some((n) => !g.reason.endsWith(n.reason))) reason.append(", and the like");
       const who = make("span", "who");
       for (const n of g.nodes.slice(0, named)) who.append(button("link", () => this.go(n.name), name(this.short(n.name))), " ");
       if (g.nodes.length > named) who.append(`and ${(g.nodes.length - named).toLocaleString("en")} more`);

@@ -87,7 +87,7 @@ func (c *testbedCluster) startControlPlane(ctx context.Context) (err error) {
 		return err
 	}
 	c.kubectl = "kubectl --kubeconfig " + kubeconfig
-	c.screen.Printf("%s get testbeds,schedulings,jobs,pods,nodes", c.kubectl)
+	c.screen.Printf("%s get testbeds,schedulings,batchjobs,pods,nodes", c.kubectl)
 	return startControllers(ctx, c.plane, c.services)
 }
 

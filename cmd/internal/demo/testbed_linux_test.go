@@ -51,7 +51,11 @@ func nodesOf(slots []string) []string {
 
 func TestTestbedInterrupted(t *testing.T) {
 	process := e2e.StartProgram(t, "testbed", "--seconds=3s")
-	kubeconfig := strings.Fields(process.WaitFor(t, "kubectl --kubeconfig"))[2]
+	hint := process.WaitFor(t, "kubectl --kubeconfig")
+	kubeconfig := strings.Fields(hint)[2]
+	if !strings.HasSuffix(hint, " get testbeds,schedulings,batchjobs,pods,nodes") { // jobs are Kubernetes' own
+		t.Errorf("got hint %s", hint)
+	}
 	line := process.WaitFor(t, "its pages")
 	if names := listed(t, kubeconfig, "/apis/testbed.spazio-scheduler.github.io/v1alpha1/testbeds"); !slices.Equal(names, []string{"profiling", "target"}) {
 		t.Errorf("got test beds %v with the printed kubeconfig", names)

@@ -88,9 +88,14 @@ var fields = map[string]string{
 	"Redfish": "energy-redfish-url", "URL": "energy-redfish-url", "Energy.Pods": "energy-pods",
 }
 
+// examples are values of the flags of fields that are refused only if they are missing.
+var examples = map[string]string{"Model": "idle=40,max=120", "Redfish": "https://bmc/redfish/v1/Chassis/1/Power"}
+
 // EnergyUsage marks an error as the caller's and names the flag of a field.
 func EnergyUsage(field string, err error) error {
-	if flag := fields[field]; flag != "" {
+	if flag, example := fields[field], examples[field]; example != "" {
+		err = fmt.Errorf("--%s: must be given, such as --%s %s", flag, flag, example)
+	} else if flag != "" {
 		err = fmt.Errorf("--%s: %w", flag, err)
 	}
 	return command.Usage(err)

@@ -78,6 +78,9 @@ func checked(report check.Report) string {
 			fmt.Fprintln(&b, text.Hang(fmt.Sprintf("%-21s", ""), text.Plain(detail), text.Terminal))
 		}
 		for _, advice := range r.Advice {
+			if flags, ours := strings.CutPrefix(advice, "spazio "); ours {
+				advice = called + " " + flags
+			}
 			fmt.Fprintf(&b, "%-20s try: %s\n", "", advice) // unbroken: it is to be copied
 		}
 	}

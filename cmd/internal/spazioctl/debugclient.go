@@ -59,7 +59,7 @@ func (c *debugClient) advice(err error) string {
 	case apierrors.IsUnauthorized(err):
 		return "the kubeconfig's credentials are refused: does kubectl work with it?"
 	case apierrors.IsNotFound(err), errors.Is(err, podforward.ErrNoLeader), errors.Is(err, podforward.ErrNoPod):
-		return "spazio check shows whether Spazio runs there; --context names another cluster, --spazio-namespace another namespace"
+		return called + " check shows whether Spazio runs there; --context names another cluster, --spazio-namespace another namespace"
 	}
 	return "does kubectl reach that cluster? --context names another"
 }

@@ -95,6 +95,9 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 			return err
 		}
 	}
+	if !e.Ours {
+		return nil
+	}
 	if err := text.Table(page.VerdictTable(e)).Compact("-", "TAKES").WriteText(out, o.output.width()); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -146,11 +147,13 @@ func (s *steps) conclude(o outcome, err error, words string) error {
 type configFlags struct {
 	config  deploy.Config
 	digests string
+	tag     *pflag.Flag
 }
 
 func (c *configFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.config.Registry, "registry", "", "where the images are, such as registry.example/spazio, or "+deploy.NoRegistry+" where the nodes have them already; needed, there is no default")
 	f.StringVar(&c.config.Tag, "tag", "dev", "tag of the images")
+	c.tag = f.Lookup("tag")
 	f.StringVar(&c.digests, "digests", "", "file of a JSON object that gives images, such as spazio-agent or spazio-scheduler-k8s1.35, their digests, which take the place of --tag")
 	f.StringVar(&c.config.Kubernetes, "kubernetes", "", "minor version of Kubernetes that the scheduler is of, "+strings.Join(deploy.Schedulers(), " or ")+": an API server's own or the one before (default: the newest that the API server takes; "+deploy.DefaultScheduler()+" with --output yaml)")
 	f.StringSliceVar(&c.config.Components, "component", nil, "what is added to the defaults, repeatable: "+strings.Join(deploy.Components(), ", "))
@@ -169,6 +172,23 @@ func (c *configFlags) parse() error {
 		return fmt.Errorf("--digests %s: %w", c.digests, err)
 	}
 	return c.validate()
+}
+
+// tagged finds an image that is named by a tag.
+var tagged = regexp.MustCompile(`"image":"[^"@]*/([^"/@]+):[^"@]+"`)
+
+// objects returns what to install. Digests are for all its images, unless a tag for the others is
+// given.
+func (c *configFlags) objects() ([]*unstructured.Unstructured, error) {
+	objects, err := c.config.Objects()
+	if err != nil || c.digests == "" || c.tag.Changed {
+		return objects, command.Usage(err)
+	}
+	text, err := json.Marshal(objects)
+	if image := tagged.FindSubmatch(text); image != nil {
+		err = command.Usage(fmt.Errorf("--digests %s: it has no %s: add it, or give --tag for what it does not have", c.digests, image[1]))
+	}
+	return objects, err
 }
 
 // validate names the flag of a field that is refused.
@@ -280,8 +300,8 @@ func (o *installOptions) prepare(ctx context.Context, cluster *deploy.Cluster) (
 	if o.config.Kubernetes == "" {
 		o.config.Kubernetes, _ = server.Scheduler() // Preflight reports that there is none
 	}
-	if objects, err = o.config.Objects(); err != nil {
-		return nil, nil, command.Usage(err)
+	if objects, err = o.objects(); err != nil {
+		return nil, nil, err
 	}
 	problems, err = cluster.Preflight(ctx, objects)
 	return objects, append(o.config.Preflight(server), problems...), err
@@ -294,9 +314,9 @@ func (o *installOptions) print(out io.Writer) error {
 	if !o.options.DryRun {
 		return command.Usage(errYAML)
 	}
-	objects, err := o.config.Objects()
+	objects, err := o.objects()
 	if err != nil {
-		return command.Usage(err)
+		return err
 	}
 	for _, object := range objects {
 		text, err := yaml.Marshal(object.Object)
@@ -316,9 +336,9 @@ func (o *installOptions) verdict() string {
 	case o.options.DryRun:
 		return "The API server takes all of it. Nothing was changed."
 	case o.options.NoWait:
-		return "Everything is stored. \"spazio check\" says whether it works."
+		return "Everything is stored. \"" + called + " check\" says whether it works."
 	}
-	return "Spazio runs. Give pods \"schedulerName: spazio\"; \"spazio check --probe\" tries one."
+	return "Spazio runs. Give pods \"schedulerName: spazio\"; \"" + called + " check --probe\" tries one."
 }
 
 // uninstallOptions are the flags of spazio uninstall.

@@ -101,14 +101,18 @@ func (o *profileOptions) read(ctx context.Context, args []string) (profiles, err
 		if o.all {
 			o.namespace = ""
 		}
-		return o.client.List(ctx, o.namespace)
+		all, err := o.client.List(ctx, o.namespace)
+		if apierrors.IsNotFound(err) {
+			err = fmt.Errorf("no profiles are in this cluster: \"%s install\" adds them, unless with --component profiles-off (%w)", called, err)
+		}
+		return all, err
 	}
 	p, err := o.client.Get(ctx, o.namespace, args[0])
 	if errors.Is(err, profile.ErrInvalid) {
 		return nil, command.Usage(err)
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%w; a workload is named KIND/NAME, and NAME alone is a Deployment; spazio profile list shows all", err)
+		return nil, fmt.Errorf("%w; a workload is named KIND/NAME, and NAME alone is a Deployment; %s profile list shows all", err, called)
 	}
 	if err != nil {
 		return nil, err

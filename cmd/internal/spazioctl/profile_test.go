@@ -257,7 +257,7 @@ func TestProfileRefuses(t *testing.T) {
 		{[]string{"show", "a/b/c"}, command.ExitUsage, "workload = a/b/c"},
 		{[]string{"show"}, command.ExitUsage, "accepts 1 arg"},
 		{[]string{"show", "cart"}, command.ExitFailure, "Deployment/cart in namespace shop"},
-		{[]string{"list", "-n", "other"}, command.ExitFailure, "list profiles"},
+		{[]string{"list", "-n", "other"}, command.ExitFailure, `no profiles are in this cluster: "spazio install" adds them`},
 		{[]string{"list", "--context", "none"}, command.ExitUsage, "--kubeconfig"},
 	} {
 		code, _, errs := run(t.Context(), append(append([]string{"profile"}, test.args...), "--kubeconfig", kubeconfig)...)

@@ -57,7 +57,7 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 	bed, pods, err := client.Snapshot(ctx, o.namespace, name)
 	switch {
 	case errors.Is(err, view.ErrNotInstalled):
-		return fmt.Errorf("%w: spazio install --component testbed", err)
+		return fmt.Errorf("%w: %s install --component testbed", err, called)
 	case errors.Is(err, view.ErrNotFound):
 		return fmt.Errorf("%w; --namespace names another namespace", err)
 	case err != nil:

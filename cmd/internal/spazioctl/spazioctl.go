@@ -20,12 +20,15 @@ var Main = command.Program(func() *cobra.Command { return NewCommand("spazio", "
 // PluginMain runs it as kubectl runs the file kubectl-spazio.
 var PluginMain = command.Program(func() *cobra.Command { return NewCommand("kubectl-spazio", "kubectl spazio") })
 
+// called is the program as its user calls it, for hints.
+var called = "spazio"
+
 // NewCommand returns the program under its file's name; shown is how it is
 // called.
 func NewCommand(name, shown string) *cobra.Command {
 	// Kubernetes packages declare flags of their own programs, --version among
 	// them, where cobra would take them for ours.
-	pflag.CommandLine = pflag.NewFlagSet(name, pflag.ContinueOnError)
+	pflag.CommandLine, called = pflag.NewFlagSet(name, pflag.ContinueOnError), shown
 	root := &cobra.Command{
 		Use:         name,
 		Short:       "Install Spazio in a cluster, and show what it knows of it",

@@ -85,6 +85,10 @@ func debug(t *testing.T, prefix string) *http.ServeMux {
 		case "":
 		case "shop/cart", "3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f":
 			answer = explanation()
+		case "shop/mistyped":
+			e := explanation()
+			e.Pod, e.Profile, e.Ours, e.State, e.Attempt, e.Unscheduled = pod, "spatzio", false, "exempt", nil, ""
+			answer = e
 		case "shop/known":
 			answer = profiled(pod)
 		default:
@@ -138,7 +142,7 @@ worker-10  fresh   21s    0.5       0.0   0.5      0    30  0.2  memory    no ro
 `},
 		{"explain", []string{"explain", "cart", "-n", "shop"}, `
 pod shop/cart (3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f) of profile spazio is waiting
-last attempt at 2026-05-04T03:02:01Z: 0 of 3 nodes had room, 3 node(s) without room for another pod, shortest in cpu
+last attempt at 2026-05-04T03:02:01Z: 0 of 3 nodes admitted it, 3 node(s) without room for another pod, shortest in cpu
 the scheduler with all its plugins: 0/3 nodes are available: 3 node(s) had untolerated taint(s).
 STEP     AT                        AFTER  DETAIL
 created  2026-05-04T03:01:58Z         0s
@@ -147,6 +151,14 @@ NODE       SCORE  AVAIL  INFLIGHT  FREE    AGE  VERDICT   SHORTEST  CHANNELS    
 worker-1     100    7.2       2.0   5.2  300ms  admitted  cpu       cpu 41%, C 90%, c 3.4%
 éloigné       50      -       0.0     -      -  admitted  -         -
 worker-10      -    0.5       0.0   0.5    21s  no room   memory    -                       churn,cost-unknown
+`},
+		{"explain another scheduler's", []string{"explain", "mistyped", "-n", "shop"}, `
+pod shop/mistyped (3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f) is another scheduler's
+its schedulerName is spatzio: Spazio does not place it
+no scheduling attempt is remembered
+STEP     AT                        AFTER  DETAIL
+created  2026-05-04T03:01:58Z         0s
+tried    2026-05-04T03:01:58.250Z  250ms  12 times, last at 2026-05-04T03:02:01.000Z; no room in 11 (3 nodes)
 `},
 	} {
 		t.Run(test.name, func(t *testing.T) {

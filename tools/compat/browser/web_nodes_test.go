@@ -65,8 +65,11 @@ func TestWebTiles(t *testing.T) {
 			}
 		}
 		b.Likes("light")
-		kinds := make(map[string]int)
+		kinds, takes := make(map[string]int), 0
 		for _, n := range state.Nodes {
+			if n.Reason == "" || n.ByRequests {
+				takes++
+			}
 			switch {
 			case n.Signal == web.Stale:
 				kinds["stale"]++
@@ -94,8 +97,11 @@ func TestWebTiles(t *testing.T) {
 				t.Errorf("want %d %s nodes, got %d tiles", want, kind, got)
 			}
 		}
+		if got, want := Eval[string](b, `document.querySelector("#nodes-count").textContent.replaceAll(",", "")`), fmt.Sprintf("; %d take pods %d take none", takes, len(names)-takes); !strings.HasSuffix(got, want) {
+			t.Errorf("want %q, got %q", want, got)
+		}
 		why := Eval[string](b, `document.querySelector("#reasons").innerText`)
-		for _, want := range []string{"no agent has ever reported from it", "cordoned", "no report for "} {
+		for _, want := range []string{"takes pods by requests alone: no agent has ever reported from it", "cordoned", "no report for "} {
 			if !strings.Contains(why, want) {
 				t.Errorf("%q is missing, got %q", want, why)
 			}
@@ -113,7 +119,7 @@ func TestWebPictureCutOff(t *testing.T) {
 	_, address := serveWeb(t, twenty())
 	b := show(t, address, 1280, 900)
 	got := Eval[string](b, `import("/page/static/x/nodes.js").then(({ Nodes }) => {
-		const nodes = new Nodes(() => {}), row = (i, name) => [i, 1, 0, 80, 80, 0, 0, 0, 0, 0, name], tiles = () => [...document.querySelectorAll(".tile")].map((t) => t.dataset.name + "=" + t.getAttribute("aria-label").split(":")[0]).join(" ");
+		const nodes = new Nodes(() => {}), row = (i, name) => [i, 1, 0, 0, 80, 80, 0, 0, 0, 0, 0, name], tiles = () => [...document.querySelectorAll(".tile")].map((t) => t.dataset.name + "=" + t.getAttribute("aria-label").split(":")[0]).join(" ");
 		const all = [];
 		nodes.begin(2, 0, ""); nodes.rows([row(0, "a"), row(1, "b")], [""]); nodes.paint(); all.push(tiles());
 		nodes.begin(4, 0, ""); nodes.rows([row(0, "c"), row(3, "f")], [""]);

@@ -47,6 +47,23 @@ func TestWebAxe(t *testing.T) {
 	}
 }
 
+// Common names of pods and profiles are not broken in the list of those that wait.
+func TestWebWaitingNamesAreWhole(t *testing.T) {
+	state := running()
+	state.Waiting[0].Name, state.Waiting[0].Profile = "gated", "spazio-slots"
+	state.Waiting[0].Reason = strings.Repeat("3 node(s) without room for another pod, shortest in memory, ", 5)
+	_, address := serveWeb(t, state)
+	b := show(t, address, 1300, 900)
+	if broken := Eval[string](b, `[...document.querySelectorAll("#waiting-some th, #waiting td:nth-child(-n + 3)")].filter((e) => {
+		const r = document.createRange();
+		r.selectNodeContents((e.querySelector("bdi") ?? e).firstChild);
+		return r.getClientRects().length > 1;
+	}).map((e) => e.textContent).join()`); broken != "" {
+		t.Errorf("broken: %s", broken)
+	}
+	b.Hold()
+}
+
 // A source that fails is reported beside its last answer, and so is a server that is gone.
 func TestWebProblems(t *testing.T) {
 	source, address := serveWeb(t, twenty())

@@ -185,7 +185,7 @@ func fleet(n int, seed uint64) []web.Node {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	var nodes []web.Node
 	for i := range n {
-		node := web.Node{Name: fmt.Sprintf("node-%02d", i), Signal: web.Fresh, Capacity: 8, Running: rng.IntN(9), Limiting: "cpu", Age: 300 * time.Millisecond}
+		node := web.Node{Name: fmt.Sprintf("node-%02d", i), Signal: web.Fresh, Capacity: 8, Running: rng.IntN(9), Limiting: "cpu"}
 		if n > 100 {
 			node.Name = fmt.Sprintf("ip-10-%d-%d-%d.eu-central-1.compute.internal", i/2500, i/50%50, 4+i%50*5)
 		}
@@ -198,7 +198,7 @@ func fleet(n int, seed uint64) []web.Node {
 		}
 		switch k := rng.IntN(100); {
 		case i == 13:
-			node = web.Node{Name: node.Name, Reason: "no agent has ever reported from it"}
+			node = web.Node{Name: node.Name, Reason: "no agent has ever reported from it", ByRequests: true}
 		case i == 6 || k == 0:
 			node.Signal, node.Reason = web.Stale, fmt.Sprintf("no report for %d s", 31+i)
 		case i == 17 || k == 1:

@@ -245,7 +245,7 @@ func TestSchedulerOfTheCluster(t *testing.T) {
 		{"v1.35.4", []string{"--kubernetes=1.36"}, command.ExitFailure, "a scheduler of 1.36 is newer than the API server, which is v1.35.4: one of 1.35 serves it"},
 		{"v1.37.0", []string{"--kubernetes=1.35"}, command.ExitFailure, "one of 1.37 serves it"},
 		{"v1.36.0", []string{"--kubernetes=1.34"}, command.ExitUsage, "must be one of 1.35, 1.36, 1.37"},
-		{"v1.35.4", []string{"--digests=" + file}, command.ExitUsage, "must be with spazio-scheduler-k8s1.35"},
+		{"v1.35.4", []string{"--digests=" + file}, command.ExitUsage, "the file has no spazio-scheduler-k8s1.35: make it with tools/images -kubernetes 1.35"},
 	} {
 		front.calls(tt.server)
 		got := spazio(withTimeout(t), append([]string{"install", "--registry=r.example", "--kubeconfig=" + front.kubeconfig}, tt.args...)...)
@@ -338,7 +338,7 @@ func TestRefusedCommands(t *testing.T) {
 		{"an empty kubeconfig", []string{"check", "--kubeconfig=" + write("empty", "")}, command.ExitUsage, []string{"set KUBECONFIG as for kubectl"}},
 		{"a context that is not there", []string{"uninstall", "--kubeconfig=" + kubeconfig, "--context=elsewhere"}, command.ExitUsage, []string{`"elsewhere"`}},
 		{"an API server that is not there", []string{"install", registry, "--kubeconfig=" + gone}, command.ExitFailure, []string{"127.0.0.1:1", "connection refused"}},
-		{"no registry", []string{"install", "--kubeconfig=" + kubeconfig}, command.ExitFailure, []string{"images: no registry is given", "nothing was changed"}},
+		{"no registry", []string{"install", "--kubeconfig=" + kubeconfig}, command.ExitFailure, []string{"images: --registry is needed: where the images are, or registry.invalid/spazio if the nodes have them already", "nothing was changed"}},
 		{"no rights", []string{"install", registry, "--kubeconfig=" + nobody}, command.ExitFailure, []string{"rights: create ", " more: --output json lists all\n", "nothing was changed"}},
 		{"no rights to look", []string{"uninstall", "--kubeconfig=" + nobody}, command.ExitFailure, []string{`cannot list resource`}},
 		{"a component that is not there", []string{"install", registry, "--component=profiler", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"profiler: ", "profiles-observe"}},

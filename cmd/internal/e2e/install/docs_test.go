@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
@@ -107,7 +108,11 @@ esac
 echo "this kubectl has no $*" >&2
 exit 2
 `, asSpazio, self)
-	digests := fmt.Sprintf(`{"spazio-agent": "sha256:%064d"}`, 1)
+	digests := "{"
+	for _, program := range deploy.Programs() {
+		digests += fmt.Sprintf(`"%s": "sha256:%064d",`, program, 1)
+	}
+	digests = strings.TrimSuffix(digests, ",") + "}"
 	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/restmapper"
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
@@ -370,6 +373,86 @@ func TestInstallAgain(t *testing.T) {
 	}
 }
 
+// steps returns the actions of a dry run by object.
+func steps(t *testing.T, c *deploy.Cluster, wanted []*unstructured.Unstructured) map[string]deploy.Step {
+	t.Helper()
+	steps := map[string]deploy.Step{}
+	if err := c.Install(withTimeout(t), wanted, deploy.Options{DryRun: true, Progress: func(s deploy.Step) { steps[s.Object.String()] = s }}); err != nil {
+		t.Fatal(err)
+	}
+	return steps
+}
+
+// A dry run reports what an installation would change, and that an image is no longer named by its
+// digest.
+func TestDryRunReportsChanges(t *testing.T) {
+	c, _ := control(t)
+	defer remove(t, c)
+	digest := func(digit string) map[string]string {
+		return map[string]string{"spazio-aggregator": "sha256:" + strings.Repeat(digit, 64)}
+	}
+	wanted := objects(t, deploy.Config{Digests: digest("a")})
+	if err := c.Install(withTimeout(t), wanted, deploy.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for object, s := range steps(t, c, wanted) {
+		if s.Action != deploy.Unchanged {
+			t.Errorf("the same objects: %s %s", object, s.Action)
+		}
+	}
+	const aggregator, agent = "deployments.apps spazio-system/spazio-aggregator", "daemonsets.apps spazio-agent/spazio-agent"
+	for _, tt := range []struct {
+		config     deploy.Config
+		configured []string
+		text       string
+	}{
+		{deploy.Config{Digests: digest("b")}, []string{aggregator}, ""},
+		{deploy.Config{}, []string{aggregator}, "an image that was named by its digest is now named by a tag"},
+		{deploy.Config{Digests: digest("a"), Components: []string{"energy"}}, []string{agent, "configmaps spazio-system/spazio-scheduler"}, ""},
+	} {
+		got := steps(t, c, objects(t, tt.config))
+		for _, object := range tt.configured {
+			if s := got[object]; s.Action != deploy.Configured || s.Text != tt.text {
+				t.Errorf("%+v: %s is %s: %s", tt.config, object, s.Action, s.Text)
+			}
+		}
+		if s := got["services spazio-system/spazio-aggregator"]; s.Action != deploy.Unchanged {
+			t.Errorf("%+v: %+v", tt.config, s)
+		}
+	}
+}
+
+// The printed manifests are applied by another field manager without a conflict: they have all that
+// the API server would add to what is owned as a whole.
+func TestAppliedByKubectl(t *testing.T) {
+	c, client := control(t)
+	defer remove(t, c)
+	config := cluster.Plane(t).RESTConfig()
+	config.ContentType = ""
+	untyped, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := objects(t, deploy.Config{Components: []string{"autoscaler", "descheduler", "energy", "testbed"}})
+	if err := c.Install(withTimeout(t), wanted, deploy.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	groups, err := restmapper.GetAPIGroupResources(client.Discovery())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	for _, o := range wanted {
+		m, err := mapper.RESTMapping(o.GroupVersionKind().GroupKind(), o.GroupVersionKind().Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := untyped.Resource(m.Resource).Namespace(o.GetNamespace()).Apply(t.Context(), o.GetName(), o, metav1.ApplyOptions{FieldManager: "kubectl"}); err != nil {
+			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+}
+
 // The commands report the result as text and as JSON.
 func TestCommands(t *testing.T) {
 	c, client := control(t)
@@ -407,7 +490,7 @@ func TestCommands(t *testing.T) {
 	if more := difference(before, inventory(t)); len(more) > 0 {
 		t.Errorf("a dry run changed %v", more)
 	}
-	if text := run(command.ExitOK, "install", "--registry=r.example"); !strings.Contains(text, "Spazio runs.") {
+	if text := run(command.ExitOK, "install", "--registry=r.example"); !strings.Contains(text, `Spazio runs. Give pods "schedulerName: spazio"; "spazio check --probe" tries one.`) {
 		t.Errorf("%s", text)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "user"}, Spec: corev1.PodSpec{SchedulerName: "spazio", Containers: []corev1.Container{{Name: "c", Image: "i.example"}}}}

@@ -83,7 +83,7 @@ func TestPage(t *testing.T) {
 		}
 		late = s.Waiting[i]
 		return strings.HasPrefix(late.Reason, "none of 3 nodes has room: ") && strings.Contains(late.Reason, "node(s) without room for another pod") &&
-			s.Waiting[other].Reason == "not tried yet"
+			s.Waiting[other].Reason == "its schedulerName is "+hostile+": Spazio does not place it"
 	})
 	full.Set(2, false)
 	waits("it no longer waits", func(s web.State) bool { return s.WaitingTotal == 1 })
