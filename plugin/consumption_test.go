@@ -180,3 +180,20 @@ func TestPodThatHasEndedLeavesItsNodeEmpty(t *testing.T) {
 		return scores[nodeName(0)] == 50 && scores[nodeName(1)] == 100
 	})
 }
+
+// TestRefusedReservationKeepsNothing: a pod's reservation is refused after the pod was deleted. Nothing
+// of it stays in the hub.
+func TestRefusedReservationKeepsNothing(t *testing.T) {
+	for _, mode := range []string{"Off", "On"} {
+		c := newCluster(t, setup{nodes: 1, args: plugin.SpazioArgs{Profiles: mode}, options: plugin.HubOptions{Profiles: newProfileStore()}})
+		c.open(c.dial(), nodeName(0)).settle(busy(0, 0))
+		pod := podOfDeployment(1, "web")
+		if status := c.Reserve(t.Context(), &cycleState{}, pod, nodeName(0)); status.IsSuccess() {
+			t.Fatal("a full node takes the pod")
+		}
+		c.Unreserve(t.Context(), &cycleState{}, pod, nodeName(0))
+		if n := c.hub.KnownPods(); n != 0 {
+			t.Errorf("%s: %d pods are kept", mode, n)
+		}
+	}
+}

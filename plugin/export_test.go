@@ -126,3 +126,10 @@ func (h *Hub) Seen(pod *v1.Pod) { h.podSeen(klog.Background(), pod) }
 
 // Expire runs the part of the inspection that expires ledger entries.
 func (h *Hub) Expire() { h.expire(context.Background()) }
+
+// KnownPods returns how many pods the hub keeps the workload of.
+func (h *Hub) KnownPods() int {
+	h.workloads.mu.RLock()
+	defer h.workloads.mu.RUnlock()
+	return len(h.workloads.byPod)
+}

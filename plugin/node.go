@@ -382,7 +382,7 @@ func (h *Hub) renew(n *node, base version, b api.Heartbeat) (result string, err 
 	return result, err
 }
 
-// takes counts a report of a node, unless the node reports too often.
+// takes counts a report of a node, whose mutex is held, unless the node reports too often.
 func (h *Hub) takes(n *node, now time.Duration) bool { return n.limiter.AllowN(h.start.Add(now), 1) }
 
 // accept makes a report the node's newest, unless a newer one is already there or the node

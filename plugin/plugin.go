@@ -307,11 +307,15 @@ func (p *spazio) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		p.unreserveTentative(state, pod, name)
 		return
 	}
-	if !p.hub.ledger.Unreserve(name, reserve.KeyOf(string(pod.UID))) {
+	key := reserve.KeyOf(string(pod.UID))
+	if !p.hub.ledger.Unreserve(name, key) {
+		if _, claimed := p.hub.ledger.Pod(key); !claimed {
+			p.hub.workloads.leave(key) // a Reserve that refused the pod has entered it
+		}
 		p.hub.forgetGone(pod)
 		return
 	}
-	p.hub.workloads.leave(reserve.KeyOf(string(pod.UID)))
+	p.hub.workloads.leave(key)
 	p.hub.waiting.failed(pod)
 	p.hub.returned(pod)
 	p.hub.refresh(name)
@@ -380,7 +384,7 @@ func (p *spazio) nodeChanged(_ klog.Logger, pod *v1.Pod, before, after any) (fwk
 	}
 	h := p.hub
 	n := h.nodes.get(node.Name)
-	if n == nil || h.rules.decide(n.view.Load(), h.asks(h.knowledge(pod)), h.moment()) == reserve.Admitted {
+	if n == nil || h.rules.decide(n.view.Load(), h.kindOf(pod).asks, h.moment()) == reserve.Admitted {
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil

@@ -149,6 +149,9 @@ type knowledge struct {
 
 // The knowledge about a pod is that about its workload's pods; see knowledgeOf.
 func (h *Hub) knowledge(pod *v1.Pod) knowledge {
+	if h.profiling.off() {
+		return knowledge{source: sourceOff} // without a look for the pod's workload
+	}
 	return h.knowledgeOf(h.workloads.identify(pod))
 }
 
@@ -451,6 +454,9 @@ func (w *workloads) known() (list []profile.Workload) {
 // enter records a pod that is in the ledger.
 func (w *workloads) enter(of profile.Workload, uid types.UID) {
 	key := reserve.KeyOf(string(uid))
+	if known, is := w.workloadOf(key); is && known == of {
+		return // as for each update of a pod's status
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.byPod[key] = knownPod{of, w.byPod[key].predicted}

@@ -312,7 +312,9 @@ func (l *Ledger) Confirm(node string, incarnation uint64, pods []PodKey, now tim
 		return nil
 	}
 	last, continues := a.listed, a.incarnation == incarnation
-	a.listed, a.incarnation = slices.Compact(slices.Sorted(slices.Values(pods))), incarnation
+	listed := slices.Clone(pods)
+	slices.Sort(listed)
+	a.listed, a.incarnation = slices.Compact(listed), incarnation
 	for _, pod := range missing(a.listed, last) {
 		if e := l.claimed(pod); e != nil && e.account == a && e.inFlight() {
 			l.change(e, func() { e.confirmed = true })

@@ -15,12 +15,6 @@ var (
 	Verdict    = verdict
 )
 
-// SetInterval sets how often a frame is made.
-func SetInterval(c *Config, d time.Duration) { c.interval = d }
-
-// SetWriteTimeout sets what sending a frame may take.
-func SetWriteTimeout(c *Config, d time.Duration) { c.writeTimeout = d }
-
 // SetReaders sets how many may look at a time.
 func SetReaders(c *Config, n int) { c.readers = n }
 

@@ -105,7 +105,7 @@ func play(t testing.TB, states ...web.State) *reader {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c := quiet(&script{states: states})
-	web.SetInterval(&c, 100*time.Microsecond)
+	c.Interval = 100 * time.Microsecond
 	s, err := web.New(c)
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.gallery.enter() {
-		retry := int(max(s.config.interval, 5*time.Second) / time.Second)
+		retry := int(max(s.config.Interval, 5*time.Second) / time.Second)
 		h.Set("Retry-After", strconv.Itoa(retry))
 		http.Error(w, fmt.Sprintf("%d readers look already", s.config.readers), http.StatusServiceUnavailable)
 		return
@@ -105,7 +105,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 
 // send writes in time. Its deadline ends with it: the connection may carry further requests.
 func (s *Server) send(w http.ResponseWriter, c *http.ResponseController, data []byte) error {
-	if err := c.SetWriteDeadline(time.Now().Add(s.config.writeTimeout)); err != nil {
+	if err := c.SetWriteDeadline(time.Now().Add(s.config.WriteTimeout)); err != nil {
 		return err
 	}
 	if _, err := w.Write(data); err != nil {
@@ -136,7 +136,7 @@ func (s *Server) show(ctx context.Context, a *asker, p *painter) {
 	if !s.gallery.anybody() { // the reader that came has left
 		return
 	}
-	clock := time.NewTicker(s.config.interval)
+	clock := time.NewTicker(s.config.Interval)
 	defer clock.Stop()
 	a.drop()
 	for a.ask(); s.gallery.anybody(); {
@@ -147,7 +147,7 @@ func (s *Server) show(ctx context.Context, a *asker, p *painter) {
 			a.busy = false
 			s.gallery.show(p.paint(answer.state, answer.err))
 		case <-clock.C:
-			if late := a.late(3 * s.config.interval); late > 0 {
+			if late := a.late(3 * s.config.Interval); late > 0 {
 				s.gallery.show(p.wait(late))
 			}
 			a.ask()
@@ -169,13 +169,13 @@ type Config struct {
 	// AnyHost accepts every host name. It is for servers that authenticate their callers by
 	// something that a foreign page doesn't have, such as a certificate or a token.
 	AnyHost bool
+	// Interval is how often State is asked and a frame made, 1 s.
+	Interval time.Duration
+	// WriteTimeout bounds the sending of a frame, 10 s; a slower reader is disconnected.
+	WriteTimeout time.Duration
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 
-	// interval is how often State is asked and a frame made, 1 s.
-	interval time.Duration
-	// writeTimeout bounds the sending of a frame, 10 s; a slower reader is disconnected.
-	writeTimeout time.Duration
 	// readers is how many may look at a time, and askTimeout bounds what the Source may take for
 	// one answer.
 	readers    int
@@ -183,8 +183,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.interval = cmp.Or(c.interval, time.Second)
-	c.writeTimeout = cmp.Or(c.writeTimeout, 10*time.Second)
+	c.Interval = cmp.Or(c.Interval, time.Second)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
 	c.askTimeout = cmp.Or(c.askTimeout, 10*time.Second)
 	c.readers = cmp.Or(c.readers, 32)
 	c.Logger = cmp.Or(c.Logger, slog.Default())
@@ -203,6 +203,12 @@ func (c Config) validate() error {
 		if nameOf(host) == "" || strings.ContainsAny(host, "/ ") {
 			return refuse("Hosts", host)
 		}
+	}
+	switch {
+	case c.Interval < 0:
+		return refuse("Interval", c.Interval)
+	case c.WriteTimeout < 0:
+		return refuse("WriteTimeout", c.WriteTimeout)
 	}
 	return nil
 }

@@ -34,6 +34,8 @@ func TestConfig(t *testing.T) {
 	}{
 		{web.Config{}, &field.Error{Package: "web", Field: "Source", Err: web.ErrInvalid}},
 		{web.Config{Source: some}, nil},
+		{web.Config{Source: some, Interval: -time.Second}, &field.Error{Package: "web", Field: "Interval", Value: -time.Second, Err: web.ErrInvalid}},
+		{web.Config{Source: some, WriteTimeout: -1}, &field.Error{Package: "web", Field: "WriteTimeout", Value: time.Duration(-1), Err: web.ErrInvalid}},
 		{web.Config{Source: some, Hosts: []string{"a", "http://b"}}, &field.Error{Package: "web", Field: "Hosts", Value: "http://b", Err: web.ErrInvalid}},
 		{web.Config{Source: some, Hosts: []string{""}}, &field.Error{Package: "web", Field: "Hosts", Value: "", Err: web.ErrInvalid}},
 	} {
@@ -325,7 +327,7 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 // outlives reports whether a stream lasts longer than its server's timeouts.
 func outlives(t *testing.T, short time.Duration) bool {
 	c := quiet(steady(web.State{}))
-	web.SetInterval(&c, 20*time.Millisecond)
+	c.Interval = 20 * time.Millisecond
 	answer, err := http.Get(start(t, c, func(s *http.Server) { s.ReadTimeout, s.WriteTimeout = short, short }) + "/events")
 	if err != nil {
 		return false

@@ -45,9 +45,7 @@ func steady(s web.State) source {
 
 // quiet has settings for tests: frames as fast as they come.
 func quiet(s web.Source) web.Config {
-	c := web.Config{Source: s, Logger: slog.New(slog.DiscardHandler)}
-	web.SetInterval(&c, time.Millisecond)
-	return c
+	return web.Config{Source: s, Interval: time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
 }
 
 // start runs a server behind a listener of its own until the test ends.
@@ -315,7 +313,7 @@ func names(nodes []shown) string {
 // A reader beyond the limit gets a time to retry, and a place once another has left.
 func TestPlaces(t *testing.T) {
 	c := quiet(steady(web.State{}))
-	web.SetInterval(&c, 3*time.Millisecond)
+	c.Interval = 3 * time.Millisecond
 	address := start(t, c)
 	var readers []*reader
 	for range 32 {
@@ -404,7 +402,7 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 		return web.State{Nodes: all}, nil
 	}})
 	web.SetReaders(&c, 1)
-	web.SetWriteTimeout(&c, 50*time.Millisecond)
+	c.WriteTimeout = 50 * time.Millisecond
 	address := start(t, c)
 	for begun := false; !begun; { // on a busy machine even the first write may be too late
 		lazy, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
