@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
 )
 
 // A block is a documented list of commands, and what runs them by the comment right above it.
@@ -266,8 +269,15 @@ func scratch(t *testing.T) string {
 	if err := os.MkdirAll(filepath.Join(dir, "tmp/archives"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	digests := fmt.Sprintf(`{"spazio-agent":"sha256:%064[1]d","spazio-scheduler":"sha256:%064[1]d","spazio-scheduler-k8s1.36":"sha256:%064[1]d","spazio-scheduler-k8s1.35":"sha256:%064[1]d"}`, 1)
-	if err := os.WriteFile(filepath.Join(dir, "tmp/digests.json"), []byte(digests), 0o600); err != nil {
+	digests := map[string]string{}
+	for _, image := range append(deploy.Programs(), "spazio-scheduler-k8s1.36", "spazio-scheduler-k8s1.35") {
+		digests[image] = fmt.Sprintf("sha256:%064d", 1)
+	}
+	data, err := json.Marshal(digests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "tmp/digests.json"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir
