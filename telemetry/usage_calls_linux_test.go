@@ -107,12 +107,17 @@ func TestSteadyReadingCosts(t *testing.T) {
 			read(t, u, start)
 			read(t, u, start.Add(12*time.Second)) // no longer young
 			opened := watchOpens(t, dirs...)
-			files, counted := readsOf(t, func() {
-				var dst telemetry.Usage
-				if err := u.ReadTo(&dst, start.Add(24*time.Second)); err != nil || len(dst.Pods) != pods {
-					t.Fatalf("%+v, %v", dst, err)
-				}
-			})
+			files, counted := math.MaxInt, false // the least of three: see readsOf
+			for i := range 3 {
+				var n int
+				n, counted = readsOf(t, func() {
+					var dst telemetry.Usage
+					if err := u.ReadTo(&dst, start.Add(time.Duration(24+12*i)*time.Second)); err != nil || len(dst.Pods) != pods {
+						t.Fatalf("%+v, %v", dst, err)
+					}
+				})
+				files = min(files, n)
+			}
 			if n := opened.count(t); n != 0 {
 				t.Errorf("%d files or directories were opened", n)
 			}
