@@ -171,7 +171,8 @@ func wait(t *testing.T, what string, check func() error) time.Duration {
 	return time.Since(begin)
 }
 
-// installTestbed installs our programs with test beds on the node, and labels the node.
+// installTestbed installs our programs with test beds on the node, and labels the node until the
+// test ends.
 func installTestbed(t *testing.T) {
 	t.Helper()
 	installWith(t, []string{"testbed"}, func(o *unstructured.Unstructured) {
@@ -179,13 +180,20 @@ func installTestbed(t *testing.T) {
 			addArguments(t, o, []string{"--placeholder-image=" + placeholderImage})
 		}
 	})
-	label := fmt.Sprintf(`{"metadata":{"labels":{%q:"0"}}}`, slotLabel)
-	nodes, err := node.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	labelNodes(t.Context(), t, `"0"`)
+	t.Cleanup(func() { labelNodes(context.Background(), t, "null") }) // of the test, not of ours
+}
+
+// labelNodes sets the label of nodes with slots to a JSON value.
+func labelNodes(ctx context.Context, t *testing.T, value string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, slotLabel, value)
+	nodes, err := node.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range nodes.Items {
-		if _, err := node.client.CoreV1().Nodes().Patch(t.Context(), n.Name, types.MergePatchType, []byte(label), metav1.PatchOptions{}); err != nil {
+		if _, err := node.client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
