@@ -29,11 +29,11 @@ var budget = map[string]int{
 	"SpazioArgs fields":          33,
 	"metrics":                    98,
 	"SVG files":                  13,
-	"words of README":            717,
+	"words of README":            720,
 	"words of docs":              22200,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         643,
-	"words of BENCHMARKS":        1147,
+	"words of BENCHMARKS":        1175,
 	"words of generated reports": 19799,
 }
 
