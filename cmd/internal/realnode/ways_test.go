@@ -25,7 +25,7 @@ type way struct {
 }
 
 var ways = []way{
-	{"manifests, kubectl apply --server-side", func(t *testing.T) {
+	{"manifests by kubectl apply --server-side", func(t *testing.T) {
 		printed := filepath.Join(t.TempDir(), "printed.yaml")
 		manifests := command(t, append([]string{"install", "--registry", deploy.NoRegistry, "--dry-run", "--output", "yaml"}, components()...)...)
 		if err := os.WriteFile(printed, []byte(manifests), 0o600); err != nil {
