@@ -29,7 +29,7 @@ var budget = map[string]int{
 	"SpazioArgs fields":          33,
 	"metrics":                    98,
 	"SVG files":                  13,
-	"words of README":            720,
+	"words of README":            733,
 	"words of docs":              22200,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         643,
