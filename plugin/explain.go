@@ -175,7 +175,7 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 }
 
 // Pending returns the oldest pods that have no node and are not in flight, whatever their
-// profile, the oldest first and at most as many as most, which must not be negative. It also
+// profile, the oldest first and at most as many as most, none if that is negative. It also
 // returns how many there are in all. It takes a time that grows with the number of pods.
 func (h *Hub) Pending(most int) (oldest []PendingPod, total int) {
 	var pods []*v1.Pod
