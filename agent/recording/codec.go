@@ -285,8 +285,8 @@ func decodeFleet(text []byte) (Record, error) {
 	return r, err
 }
 
-// ErrEmpty reports that a directory holds no recording.
-var ErrEmpty = errors.New("recording: no files")
+// errEmpty reports that a directory holds no recording.
+var errEmpty = errors.New("recording: no files")
 
 // refuse returns a *field.Error with the reason in words.
 func refuse(name string, value any, format string, args ...any) error {

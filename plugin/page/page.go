@@ -85,7 +85,7 @@ func NewSource(hub *plugin.Hub, o Options) *Source {
 		o.Virtual = func(at time.Time) time.Time { return at }
 	}
 	if o.Runs == nil {
-		o.Runs = func() ([]web.Run, bool) { return Runs(hub.Pods(), hub.Placeholder, o.Now()), false }
+		o.Runs = func() ([]web.Run, bool) { return runs(hub.Pods(), hub.Placeholder, o.Now()), false }
 	}
 	return &Source{hub: hub, options: o}
 }
@@ -139,11 +139,11 @@ func (s *Source) Pod(_ context.Context, namespace, name string) (web.Timeline, e
 	if err != nil {
 		return web.Timeline{}, err
 	}
-	return Timeline(e), nil
+	return timeline(e), nil
 }
 
-// Timeline converts an Explanation to the page's form.
-func Timeline(e plugin.Explanation) web.Timeline {
+// timeline converts an Explanation to the page's form.
+func timeline(e plugin.Explanation) web.Timeline {
 	t := web.Timeline{Profile: e.Profile, Node: e.Node, Lines: explanationLines(e)}
 	for _, step := range e.Steps {
 		s := web.Step{Name: step.Name, Detail: detail(step)}
@@ -223,11 +223,11 @@ func Sum(profile string, total int, courses []Course) web.Run {
 // recently is how long after its end a pod is still drawn, as a page shows what is going on.
 const recently = time.Hour
 
-// Runs summarizes a cluster's pods by profile, in the order of the profiles' names: those that
+// runs summarizes a cluster's pods by profile, in the order of the profiles' names: those that
 // are not done, and those that were done within the last hour. Their times come from the API and
 // from containers' statuses, which have no fractions of seconds. Pods of nodes, such as
 // DaemonSets', are left out, because no node is chosen for them, and so are placeholders.
-func Runs(pods []*v1.Pod, placeholder func(types.UID) bool, now time.Time) []web.Run {
+func runs(pods []*v1.Pod, placeholder func(types.UID) bool, now time.Time) []web.Run {
 	byProfile := make(map[string][]Course)
 	for _, pod := range pods {
 		if objects.IsNodeOwned(pod) || placeholder(pod.UID) {

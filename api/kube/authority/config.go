@@ -37,9 +37,9 @@ type Server struct {
 
 var errTwice = fmt.Errorf("%w: named twice", ErrInvalid)
 
-// Validate returns a *field.Error, which wraps ErrInvalid, for the first
+// validate returns a *field.Error, which wraps ErrInvalid, for the first
 // server that is named twice or has an invalid name.
-func (c Config) Validate() error {
+func (c Config) validate() error {
 	seen := map[string]bool{}
 	for _, s := range c.Servers {
 		if seen[s.Name] {

@@ -189,7 +189,7 @@ func (r *rig) waitMayIn(namespace, user, verb, resource string) {
 func (r *rig) token(account, audience string, edit ...func(*authenticationv1.TokenRequestSpec)) string {
 	r.Helper()
 	if audience == "" {
-		audience = backend.DefaultAudience
+		audience = "spazio-external"
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
 	for _, e := range edit {

@@ -230,7 +230,7 @@ func TestLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
-			return e.Reason == service.NodeStaysOvercommitted && e.Regarding.Name == hot.Name() && e.Type == corev1.EventTypeWarning
+			return e.Reason == "NodeStaysOvercommitted" && e.Regarding.Name == hot.Name() && e.Type == corev1.EventTypeWarning
 		}), len(list.Items)
 	})
 	time.Sleep(settle)
