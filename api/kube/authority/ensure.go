@@ -32,7 +32,7 @@ func Ensure(ctx context.Context, client corev1client.CoreV1Interface, c Config) 
 		if err != nil {
 			return made, err
 		}
-		planned, changes, err := Plan(wanted, o.state(c), c.Now())
+		planned, changes, err := plan(wanted, o.state(c), c.Now())
 		if err != nil || len(changes) == 0 {
 			return made, err
 		}

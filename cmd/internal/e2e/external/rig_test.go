@@ -34,7 +34,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/testbed/service"
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/wire"
-	"github.com/spazio-scheduler/spazio/operator/backend"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
