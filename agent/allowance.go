@@ -82,7 +82,7 @@ func (l *paceLog) forget(at time.Time) {
 
 // began learns from a pod whose own containers have begun to run how long that
 // took from its bind.
-func (l *paceLog) began(at time.Time, r *PodRecord) {
+func (l *paceLog) began(at time.Time, r *podRecord) {
 	if !r.InitsKnown {
 		at = r.RanAt // what follows is the lead
 	}
@@ -93,7 +93,7 @@ func (l *paceLog) began(at time.Time, r *PodRecord) {
 }
 
 // observe learns the lead from the pods there are.
-func (l *paceLog) observe(records []PodRecord) {
+func (l *paceLog) observe(records []podRecord) {
 	for i := range records {
 		if r := &records[i]; !r.InitsKnown && !r.Earlier {
 			l.lead = max(l.lead, r.resumed())
@@ -102,7 +102,7 @@ func (l *paceLog) observe(records []PodRecord) {
 }
 
 // ended learns from pods that have ended for good.
-func (l *paceLog) ended(at time.Time, gone []PodRecord) {
+func (l *paceLog) ended(at time.Time, gone []podRecord) {
 	for i := range gone {
 		r := &gone[i]
 		if !r.counts() || r.InitsKnown && !r.Loaded {
@@ -234,7 +234,7 @@ func (t *predictedDemand) fade(left float64) {
 	t.Squares *= left
 }
 
-func (t *predictedDemand) add(r *PodRecord) {
+func (t *predictedDemand) add(r *podRecord) {
 	predicted := r.Demand.CPU
 	if predicted.Confidence < .5 {
 		return
@@ -273,7 +273,7 @@ func (p *Pipeline) typicalCPU() float64 {
 }
 
 // takes reports whether the pod takes typical CPU, as far as is known.
-func (r *PodRecord) takes(typicalCPU float64) bool {
+func (r *podRecord) takes(typicalCPU float64) bool {
 	predicted := r.Demand.CPU
 	return typicalCPU > 0 && (predicted.Confidence == 0 || reserve.IsTypicalCPU(predicted.Amount, typicalCPU))
 }

@@ -151,7 +151,7 @@ func (u *podUse) memory() float64 {
 
 // recovered reports whether the pod has run for long since a process of it was killed. If its own limit
 // killed it, it cannot take more than its peak.
-func (r *PodRecord) recovered(at time.Time) bool {
+func (r *podRecord) recovered(at time.Time) bool {
 	since := r.Use.KilledAt
 	if r.ResumedAt.After(since) {
 		since = r.ResumedAt
@@ -169,7 +169,7 @@ func (r *PodReading) settled() bool {
 func (u *podUse) isOpen(resource reserve.Resource) bool { return !u.Mispredicted || u.Open[resource] }
 
 // misprediction finds the resources of which the pod takes something else than was predicted.
-func (r *PodRecord) misprediction(reading *PodReading, units [reserve.Resources]float64) (s Misprediction, of [reserve.Resources]bool) {
+func (r *podRecord) misprediction(reading *PodReading, units [reserve.Resources]float64) (s Misprediction, of [reserve.Resources]bool) {
 	s.Pod = r.Key
 	ratio := func(resource reserve.Resource, predicted profile.Share, measured float64) float64 {
 		if !(predicted.Confidence > 0 && predicted.Amount > 0) || !r.Use.isOpen(resource) {
@@ -266,7 +266,7 @@ func (p *Pipeline) coreShare() float64 {
 }
 
 // predicted returns what was predicted of a pod in a channel.
-func (r *PodRecord) predicted(resource reserve.Resource, unit float64) profile.Share {
+func (r *podRecord) predicted(resource reserve.Resource, unit float64) profile.Share {
 	switch {
 	case unit == 0:
 		return profile.Share{}
@@ -277,12 +277,12 @@ func (r *PodRecord) predicted(resource reserve.Resource, unit float64) profile.S
 }
 
 // knows reports whether anything was predicted of the pod, or its memory found too little.
-func (r *PodRecord) knows() bool {
+func (r *podRecord) knows() bool {
 	return r.Demand.CPU.Confidence > 0 || r.Demand.Memory.Confidence > 0 || r.Use.killed()
 }
 
 // loaded reports whether the pod's load was in the usage at a time a moment ago.
-func (r *PodRecord) loaded(at time.Time) bool {
+func (r *podRecord) loaded(at time.Time) bool {
 	if r.Since.After(at) {
 		return !r.Loads
 	}
@@ -291,7 +291,7 @@ func (r *PodRecord) loaded(at time.Time) bool {
 
 // expected is the share that the pod is expected to take, where before any reading
 // was predicted: measured as far as it was.
-func (r *PodRecord) expected(resource reserve.Resource, unit, predicted float64, at time.Time) float64 {
+func (r *podRecord) expected(resource reserve.Resource, unit, predicted float64, at time.Time) float64 {
 	switch {
 	case unit == 0:
 	case resource == reserve.CPU && r.Use.Readings > 0:
@@ -317,7 +317,7 @@ func (p *Pipeline) known(channel int, at time.Time) (k capacity.Profiled, measur
 		return capacity.Profiled{}, 0
 	}
 	then, typicalCPU := at.Add(-p.config.Settle), p.typicalCPU()
-	add := func(r *PodRecord, now bool) {
+	add := func(r *podRecord, now bool) {
 		share := r.predicted(resource, unit)
 		switch {
 		case unit > 0 && resource == reserve.Memory && r.Use.killed():
@@ -349,7 +349,7 @@ func (p *Pipeline) known(channel int, at time.Time) (k capacity.Profiled, measur
 	}
 	for i := range p.pods.ended {
 		if e := &p.pods.ended[i]; e.At.After(then) {
-			add(&e.PodRecord, false)
+			add(&e.podRecord, false)
 		}
 	}
 	return k, measured
@@ -364,7 +364,7 @@ func (p *Pipeline) rooms(at time.Time, allowance float64, channels []ChannelRepo
 		c, room := &p.channels[i], &channels[i]
 		resource, unit := p.unit(i)
 		typical := c.Room(capacity.Pods{}, p.config.Avail.AvailOptions).Cost
-		expected := func(r *PodRecord) float64 {
+		expected := func(r *podRecord) float64 {
 			share := r.predicted(resource, unit)
 			predicted := share.Confidence*unit*share.Amount + (1-share.Confidence)*typical
 			return r.expected(resource, unit, predicted, at)
@@ -383,7 +383,7 @@ func (p *Pipeline) rooms(at time.Time, allowance float64, channels []ChannelRepo
 		}
 		for j := range p.pods.ended {
 			if e := &p.pods.ended[j]; e.At.After(then) && e.loaded(then) {
-				coming -= expected(&e.PodRecord)
+				coming -= expected(&e.podRecord)
 			}
 		}
 		if p.pods.counted > 0 {

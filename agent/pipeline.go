@@ -224,7 +224,7 @@ func (p *Pipeline) recount(at time.Time) {
 	p.power.advance(at, p.pods.loading)
 	p.pace.forget(at)
 	p.pace.observe(p.pods.records)
-	p.pods.conclude(at, p.pace.lead, func(r *PodRecord) { p.pace.began(at, r) })
+	p.pods.conclude(at, p.pace.lead, func(r *podRecord) { p.pace.began(at, r) })
 	p.pace.loading = p.pods.loading
 	if p.pods.held > 0 { // what an init container takes shows nothing of its pod
 		p.Churn(at)

@@ -65,8 +65,8 @@ type Bind struct {
 	Demand profile.Demand
 }
 
-// PodRecord is what is known of a pod on the node.
-type PodRecord struct {
+// podRecord is what is known of a pod on the node.
+type podRecord struct {
 	Pod
 	// BoundAt is when the notice of its bind came, zero if none did; Inits and
 	// InitsKnown are those of the notice.
@@ -89,21 +89,21 @@ type PodRecord struct {
 	Use    podUse         `json:",omitzero"`
 }
 
-// EndedPod is a pod that has ended, whose load the usage may show for a moment more.
-type EndedPod struct {
+// endedPod is a pod that has ended, whose load the usage may show for a moment more.
+type endedPod struct {
 	At time.Time
-	PodRecord
+	podRecord
 }
 
 // counts reports whether the pod is one of n: from its first container to its end.
-func (r *PodRecord) counts() bool { return !r.RanAt.IsZero() }
+func (r *podRecord) counts() bool { return !r.RanAt.IsZero() }
 
 // held reports whether the pod runs, but as far as is known no container of its own
 // yet, whose load the usage could show.
-func (r *PodRecord) held() bool { return r.State == PodRunning && !r.Loads }
+func (r *podRecord) held() bool { return r.State == PodRunning && !r.Loads }
 
 // observe takes in how far the pod has come.
-func (r *PodRecord) observe(at time.Time, pod Pod) {
+func (r *podRecord) observe(at time.Time, pod Pod) {
 	was := r.State
 	r.Pod = pod
 	if pod.State != PodPending && r.RanAt.IsZero() {
@@ -119,7 +119,7 @@ func (r *PodRecord) observe(at time.Time, pod Pod) {
 
 // resumed is how long after its first container the pod ran again, 0 if it never
 // did or if that was no init container's end.
-func (r *PodRecord) resumed() time.Duration {
+func (r *podRecord) resumed() time.Duration {
 	if after := r.ResumedAt.Sub(r.RanAt); !r.ResumedAt.IsZero() && after <= leadMost {
 		return after
 	}
@@ -129,7 +129,7 @@ func (r *PodRecord) resumed() time.Duration {
 // load concludes whether the pod's own containers run, and reports whether they
 // have begun to for the first time. A pod of which it is not known how many
 // init containers it has is given the lead that pods here were seen to need.
-func (r *PodRecord) load(at time.Time, lead time.Duration) (began bool) {
+func (r *podRecord) load(at time.Time, lead time.Duration) (began bool) {
 	own := r.Earlier || at.Sub(r.RanAt) >= lead
 	if r.InitsKnown {
 		own = r.Earlier || r.Starts > r.Inits
@@ -146,7 +146,7 @@ func (r *PodRecord) load(at time.Time, lead time.Duration) (began bool) {
 
 // podLog knows the pods on the node, and how many loaded it a moment ago.
 type podLog struct {
-	records []PodRecord // by key, each once
+	records []podRecord // by key, each once
 	counted int         // of n
 	held    int
 	loading int
@@ -155,23 +155,23 @@ type podLog struct {
 	history []podCount
 	// ended are the pods that ended since then, oldest first, known counts those of
 	// the records of which it is known what they take.
-	ended []EndedPod
+	ended []endedPod
 	known int
 	// earlier counts those of n that ran before the source was asked.
 	earlier int
 	// former and sorted are kept for their memory: a node that starts pods all the time
 	// gets all of them several times a second.
-	former []PodRecord
+	former []podRecord
 	sorted []Pod
 }
 
 // keepEnded keeps pods that have ended for as long as a usage may show them.
-func (l *podLog) keepEnded(at time.Time, gone []PodRecord, settle time.Duration) {
-	l.ended = slices.DeleteFunc(l.ended, func(e EndedPod) bool { return at.Sub(e.At) >= settle })
+func (l *podLog) keepEnded(at time.Time, gone []podRecord, settle time.Duration) {
+	l.ended = slices.DeleteFunc(l.ended, func(e endedPod) bool { return at.Sub(e.At) >= settle })
 	for _, r := range gone {
 		if r.Loads || !r.Since.IsZero() {
 			r.Use.KilledAt = time.Time{} // its load that the usage shows still was its peak at most
-			l.ended = append(l.ended, EndedPod{at, r})
+			l.ended = append(l.ended, endedPod{at, r})
 		}
 	}
 	if len(l.ended) == 0 {
@@ -181,11 +181,11 @@ func (l *podLog) keepEnded(at time.Time, gone []PodRecord, settle time.Duration)
 
 // set replaces the pods. gone are the records of those that have ended; changed
 // reports that the pods that count are others than before.
-func (l *podLog) set(at time.Time, pods []Pod, way *[]boundPod) (gone []PodRecord, changed bool) {
+func (l *podLog) set(at time.Time, pods []Pod, way *[]boundPod) (gone []podRecord, changed bool) {
 	l.sorted = byKeyTo(l.sorted, pods)
 	before := l.records
 	next := slices.Grow(l.former[:0], max(1, len(l.sorted))) // none are not unknown: never nil
-	end := func(r PodRecord) {
+	end := func(r podRecord) {
 		gone = append(gone, r)
 		changed = changed || r.counts()
 	}
@@ -194,7 +194,7 @@ func (l *podLog) set(at time.Time, pods []Pod, way *[]boundPod) (gone []PodRecor
 			end(before[0])
 			before = before[1:]
 		}
-		var r PodRecord
+		var r podRecord
 		if len(before) > 0 && before[0].Key == pod.Key {
 			r, before = before[0], before[1:]
 		} else {
@@ -221,8 +221,8 @@ func byKeyTo(dst, pods []Pod) []Pod {
 }
 
 // arrive is the record of a pod that is new, with what a notice said of it.
-func arrive(key reserve.PodKey, way *[]boundPod) PodRecord {
-	r := PodRecord{Pod: Pod{Key: key}}
+func arrive(key reserve.PodKey, way *[]boundPod) podRecord {
+	r := podRecord{Pod: Pod{Key: key}}
 	if i := slices.IndexFunc(*way, func(b boundPod) bool { return b.Pod == key }); i >= 0 {
 		b := (*way)[i]
 		r.BoundAt, r.Inits, r.InitsKnown, r.Demand = b.At, b.Inits, b.InitsKnown, b.Demand
@@ -232,8 +232,8 @@ func arrive(key reserve.PodKey, way *[]boundPod) PodRecord {
 }
 
 // find returns the record of a pod, nil if it is not on the node.
-func (l *podLog) find(key reserve.PodKey) *PodRecord {
-	i, ok := slices.BinarySearchFunc(l.records, key, func(r PodRecord, k reserve.PodKey) int { return cmp.Compare(r.Key, k) })
+func (l *podLog) find(key reserve.PodKey) *podRecord {
+	i, ok := slices.BinarySearchFunc(l.records, key, func(r podRecord, k reserve.PodKey) int { return cmp.Compare(r.Key, k) })
 	if !ok {
 		return nil
 	}
@@ -242,7 +242,7 @@ func (l *podLog) find(key reserve.PodKey) *PodRecord {
 
 // conclude counts the pods anew; began gets each whose own containers have begun
 // to run.
-func (l *podLog) conclude(at time.Time, lead time.Duration, began func(*PodRecord)) {
+func (l *podLog) conclude(at time.Time, lead time.Duration, began func(*podRecord)) {
 	before := l.loading
 	for i := range l.records {
 		if r := &l.records[i]; r.load(at, lead) {
@@ -453,7 +453,7 @@ func (p *Pipeline) discount(pods int) error {
 }
 
 // remove takes pods out as if they had never been, and returns their records.
-func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []PodRecord) {
+func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []podRecord) {
 	for i := range l.records {
 		if named(l.records[i].Key) {
 			taken = append(taken, l.records[i])
@@ -462,8 +462,8 @@ func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []PodRecord) {
 	if len(taken) == 0 {
 		return nil
 	}
-	l.records = slices.DeleteFunc(l.records, func(r PodRecord) bool { return named(r.Key) })
-	l.ended = slices.DeleteFunc(l.ended, func(e EndedPod) bool { return named(e.Key) })
+	l.records = slices.DeleteFunc(l.records, func(r podRecord) bool { return named(r.Key) })
+	l.ended = slices.DeleteFunc(l.ended, func(e endedPod) bool { return named(e.Key) })
 	for i := range taken {
 		l.erase(&taken[i])
 	}
@@ -472,7 +472,7 @@ func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []PodRecord) {
 }
 
 // erase takes a pod out of the counts of which it was a part.
-func (l *podLog) erase(r *PodRecord) {
+func (l *podLog) erase(r *podRecord) {
 	for i := range l.history {
 		if h := &l.history[i]; r.Loads && !h.At.Before(r.Since) && h.Count > 0 {
 			h.Count--
@@ -483,5 +483,5 @@ func (l *podLog) erase(r *PodRecord) {
 // lists reports whether the log has these pods and no others, all as they are.
 func (l *podLog) lists(pods []Pod) bool {
 	l.sorted = byKeyTo(l.sorted, pods)
-	return l.history != nil && slices.EqualFunc(l.sorted, l.records, func(p Pod, r PodRecord) bool { return p == r.Pod })
+	return l.history != nil && slices.EqualFunc(l.sorted, l.records, func(p Pod, r podRecord) bool { return p == r.Pod })
 }

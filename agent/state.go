@@ -46,11 +46,11 @@ type State struct {
 	Innovations []kalman.Innovation
 	// Pods are the pods on the node by key, and History the counts of those that
 	// load it since one settling time ago, as they came.
-	Pods    []PodRecord
+	Pods    []podRecord
 	History []podCount
 	// Ended are the pods that ended within one settling time, and Mispredictions those of
 	// which the next reports carry, both as they came.
-	Ended          []EndedPod          `json:",omitempty"`
+	Ended          []endedPod          `json:",omitempty"`
 	Mispredictions []madeMisprediction `json:"Surprises,omitempty"`
 	// Placeholders are those that schedulers have named, by key.
 	Placeholders []placeholderRecord `json:"Ghosts,omitempty"`
@@ -328,10 +328,10 @@ func (s State) validateEvents() error {
 }
 
 // records are those of the pods there are and of those that have ended.
-func (s State) records() []PodRecord {
+func (s State) records() []podRecord {
 	records := slices.Clone(s.Pods)
 	for _, e := range s.Ended {
-		records = append(records, e.PodRecord)
+		records = append(records, e.podRecord)
 	}
 	return records
 }

@@ -19,10 +19,10 @@ import (
 )
 
 // Explain returns what the plugin knows of a pod, given as namespace/name or as
-// UID. Errors are ErrUnknownPod and ErrNotStarted, wrapped.
+// UID. Errors are ErrUnknownPod and errNotStarted, wrapped.
 func (h *Hub) Explain(name string) (Explanation, error) {
 	if h.Addr() == nil {
-		return Explanation{}, fmt.Errorf("plugin: %w", ErrNotStarted)
+		return Explanation{}, fmt.Errorf("plugin: %w", errNotStarted)
 	}
 	pod, err := h.findPod(name)
 	if err != nil {

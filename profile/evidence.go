@@ -109,8 +109,8 @@ func halved(age, halfLife time.Duration) float64 {
 	return math.Exp(-u)
 }
 
-// Merge returns the evidence of both, as of the later. A half-life below 1 s counts as 7 days.
-func (e Evidence) Merge(o Evidence, halfLife time.Duration) Evidence {
+// merge returns the evidence of both, as of the later. A half-life below 1 s counts as 7 days.
+func (e Evidence) merge(o Evidence, halfLife time.Duration) Evidence {
 	if o.At.After(e.At) {
 		e, o = o, e
 	}

@@ -47,3 +47,15 @@ func (p *peaks) Max(at time.Time) float64                          { return p.ma
 func (p *peaks) Merge(o *peaks) error                              { return p.merge(o) }
 func (p *peaks) State() peaksState                                 { return p.state() }
 func (s peaksState) Peaks() (*peaks, error)                        { return s.peaks() }
+
+// Merge returns the evidence of both.
+func (e Evidence) Merge(o Evidence, halfLife time.Duration) Evidence { return e.merge(o, halfLife) }
+
+// Upper is the value that bucket i ends at.
+func (s Scale) Upper(i int) float64 { return s.upper(i) }
+
+// Validate refuses a scale without order.
+func (s Scale) Validate() error { return s.validate() }
+
+// Validate refuses bounds that no amount lies within.
+func (b Bounds) Validate() error { return b.validate() }

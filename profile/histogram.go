@@ -39,7 +39,7 @@ func checkTime(at time.Time) error {
 
 // newHistogram returns an empty histogram.
 func newHistogram(s Scale, halfLife time.Duration) (*histogram, error) {
-	if err := s.Validate(); err != nil {
+	if err := s.validate(); err != nil {
 		return nil, err
 	}
 	if halfLife < time.Millisecond {
@@ -157,7 +157,7 @@ func (h *histogram) mean() float64 {
 
 // upper is what stands for the values of a bucket.
 func (h *histogram) upper(bucket int) float64 {
-	return h.scale.Upper(min(bucket, h.scale.Buckets-2))
+	return h.scale.upper(min(bucket, h.scale.Buckets-2))
 }
 
 // weight is the weight of all samples at a time.
@@ -277,8 +277,8 @@ var (
 	lifetimes = Scale{First: 1, Ratio: 1.1, Buckets: 136}
 )
 
-// Validate refuses a scale without order.
-func (s Scale) Validate() error {
+// validate refuses a scale without order.
+func (s Scale) validate() error {
 	switch {
 	case !(s.First > 0) || math.IsInf(s.First, 0):
 		return refuse("Scale.First", s.First, "above 0 and finite")
@@ -286,7 +286,7 @@ func (s Scale) Validate() error {
 		return refuse("Scale.Ratio", s.Ratio, "above 1, at most 1000")
 	case s.Buckets < 2 || s.Buckets > maxBuckets:
 		return refuse("Scale.Buckets", s.Buckets, "from 2 to 1024")
-	case math.IsInf(s.Upper(s.Buckets-1), 0):
+	case math.IsInf(s.upper(s.Buckets-1), 0):
 		return refuse("Scale", s, "a scale whose last bucket begins at a finite value")
 	}
 	return nil
@@ -302,11 +302,11 @@ func (s Scale) Bucket(v float64) int {
 	return int(min(i, float64(s.Buckets-1)))
 }
 
-// Upper is the value that bucket i ends at.
-func (s Scale) Upper(i int) float64 {
+// upper is the value that bucket i ends at.
+func (s Scale) upper(i int) float64 {
 	return s.First * (math.Pow(s.Ratio, float64(i+1)) - 1) / (s.Ratio - 1)
 }
 
 // within is a value that falls into bucket i and is as large as any, except for
 // rounding.
-func (s Scale) within(i int) float64 { return s.Upper(min(i, s.Buckets-2)) * (1 - 1e-9) }
+func (s Scale) within(i int) float64 { return s.upper(min(i, s.Buckets-2)) * (1 - 1e-9) }

@@ -50,7 +50,7 @@ func (c HistoryConfig) withDefaults() HistoryConfig {
 
 func (c HistoryConfig) validate() error {
 	c = c.withDefaults()
-	if err := c.Scale.Validate(); err != nil {
+	if err := c.Scale.validate(); err != nil {
 		return err
 	}
 	if c.HalfLife < time.Millisecond {

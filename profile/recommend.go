@@ -14,8 +14,8 @@ type Amounts struct{ CPU, Memory float64 }
 // for concurrent reading.
 type Bounds struct{ Min, Max Amounts }
 
-// Validate refuses bounds that no amount lies within.
-func (b Bounds) Validate() error {
+// validate refuses bounds that no amount lies within.
+func (b Bounds) validate() error {
 	for _, v := range []struct {
 		field    string
 		min, max float64
@@ -101,7 +101,7 @@ func (p *Profile) recommend(at time.Time, by Preset, within Bounds, names []stri
 	if err := by.Validate(); err != nil {
 		return nil, err
 	}
-	if err := within.Validate(); err != nil {
+	if err := within.validate(); err != nil {
 		return nil, err
 	}
 	by = by.among(len(names))

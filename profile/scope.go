@@ -150,7 +150,7 @@ func (s *scope) mergeOldest() {
 		most := nodeReach * median(s.byNode(few[:0], r, s.profile.live))
 		e := oldest.ended[r].evidence()
 		e.Pods = min(e.Pods, most)
-		s.rest[r] = keep(s.rest[r].evidence().Merge(e, s.profile.config.podHalfLife))
+		s.rest[r] = keep(s.rest[r].evidence().merge(e, s.profile.config.podHalfLife))
 	}
 	s.nodes = slices.DeleteFunc(s.nodes, func(n ofNode) bool { return n.key == oldest.key })
 }

@@ -135,7 +135,7 @@ func (s *scope) folded(r, live int) kept {
 	sum := s.rest[r].evidence()
 	for _, e := range s.byNode(nil, r, s.profile.live[live:]) {
 		e.Pods = min(e.Pods, most)
-		sum = sum.Merge(e, s.profile.config.podHalfLife)
+		sum = sum.merge(e, s.profile.config.podHalfLife)
 	}
 	if sum.Pods == 0 {
 		return kept{}

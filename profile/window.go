@@ -121,7 +121,7 @@ func (w *Window) amend() {
 	w.Amend()
 	least := 0.
 	for _, d := range w.Demand {
-		least += CPU.Upper(int(d.Bucket)-1) * float64(d.Millis) / 1e3
+		least += CPU.upper(int(d.Bucket)-1) * float64(d.Millis) / 1e3
 	}
 	if least > CoreSlack*(w.CPU+w.Span.Seconds()) {
 		w.Demand = nil

@@ -54,7 +54,7 @@ func (c Config) Validate() error {
 	if err := c.Model.Validate(); err != nil {
 		return &field.Error{Package: "pronto", Field: "Model", Value: c.Model, Err: err}
 	}
-	if err := c.Detector.Validate(); err != nil {
+	if err := c.Detector.validate(); err != nil {
 		return within("Detector", err)
 	}
 	if c.Weight != WeightSigma && c.Weight != WeightEnergy {

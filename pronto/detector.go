@@ -37,8 +37,8 @@ type DetectorConfig struct {
 	Influence *float64
 }
 
-// Validate returns a *field.Error for the first field that is out of range.
-func (c DetectorConfig) Validate() error {
+// validate returns a *field.Error for the first field that is out of range.
+func (c DetectorConfig) validate() error {
 	if c.Lag != 0 {
 		if err := checkRange("Lag", float64(c.Lag), 2, MaxLag); err != nil {
 			return err
@@ -62,20 +62,20 @@ func (c DetectorConfig) lag() int {
 	return c.Lag
 }
 
-// Detector finds peaks in a stream of values by a smoothed z-score: a value is
+// detector finds peaks in a stream of values by a smoothed z-score: a value is
 // flagged if it is further than Threshold standard deviations from the mean of
 // the Lag values before it, of which flagged ones count by their Influence only.
 // The first Lag values are never flagged.
 //
-// A Detector is for one goroutine.
-type Detector struct {
+// A detector is for one goroutine.
+type detector struct {
 	window
 	threshold, influence float64
 }
 
 // newDetector returns a detector that has seen nothing, of a valid configuration.
-func newDetector(c DetectorConfig) Detector {
-	d := Detector{window: newWindow(c.lag()), threshold: c.Threshold, influence: defaultInfluence}
+func newDetector(c DetectorConfig) detector {
+	d := detector{window: newWindow(c.lag()), threshold: c.Threshold, influence: defaultInfluence}
 	if d.threshold == 0 {
 		d.threshold = defaultThreshold
 	}
@@ -87,7 +87,7 @@ func newDetector(c DetectorConfig) Detector {
 
 // step takes the next value, which is valid, and returns 1 if it is a peak above the window before
 // it, −1 if it is one below, and 0 otherwise.
-func (d *Detector) step(v float64) (flag int8) {
+func (d *detector) step(v float64) (flag int8) {
 	if d.full {
 		m := d.moments()
 		if far := v - m.mean; math.Abs(far) > max(d.threshold*m.deviation(), Flat) {

@@ -9,7 +9,7 @@ import (
 )
 
 // A single detector sees a level with noise, a peak, and the level again.
-func ExampleDetector() {
+func Example_detector() {
 	d, err := pronto.NewDetector(pronto.DetectorConfig{Lag: 5, Threshold: 3})
 	if err != nil {
 		panic(err)

@@ -65,7 +65,7 @@ type Tracker struct {
 	basis     basis
 	former    basis
 	fleet     svd.Model // what was adopted, empty if nothing was
-	detectors []Detector
+	detectors []detector
 	turn, row []float64
 }
 

@@ -13,11 +13,11 @@ type Energy struct {
 	Joules, Idle, Empty float64
 }
 
-// Dynamic is what load has caused.
-func (e Energy) Dynamic() float64 { return e.Joules - e.Idle }
+// dynamic is what load has caused.
+func (e Energy) dynamic() float64 { return e.Joules - e.Idle }
 
-// IfEmptySlept is what it were if nodes without pods had taken nothing.
-func (e Energy) IfEmptySlept() float64 { return e.Joules - e.Empty }
+// ifEmptySlept is what it were if nodes without pods had taken nothing.
+func (e Energy) ifEmptySlept() float64 { return e.Joules - e.Empty }
 
 func (e Energy) minus(f Energy) Energy {
 	return Energy{e.Joules - f.Joules, e.Idle - f.Idle, e.Empty - f.Empty}
@@ -50,8 +50,8 @@ func (s *cluster) open() {
 func (m *metrics) energy(e Energy, ended int, sojourn []float64) {
 	const kilo = 1e3
 	m.add("energy", e.Joules/kilo, "kJ")
-	m.add("energy_dynamic", e.Dynamic()/kilo, "kJ")
-	m.add("energy_if_empty_slept", e.IfEmptySlept()/kilo, "kJ")
+	m.add("energy_dynamic", e.dynamic()/kilo, "kJ")
+	m.add("energy_if_empty_slept", e.ifEmptySlept()/kilo, "kJ")
 	if ended > 0 {
 		m.add("energy_pod", e.Joules/float64(ended), "J")
 	}

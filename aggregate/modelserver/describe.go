@@ -75,15 +75,15 @@ func (s *Server) Handler() http.Handler {
 			http.Error(w, "only GET", http.StatusMethodNotAllowed)
 			return
 		}
-		if err := transport.AnswerJSON(w, s.Describe(r.URL.Query().Get("schema"))); err != nil {
+		if err := transport.AnswerJSON(w, s.describe(r.URL.Query().Get("schema"))); err != nil {
 			slog.ErrorContext(r.Context(), "models cannot be written as JSON", "error", err)
 		}
 	})
 }
 
-// Describe returns what was published last, in order of schema and dimension; of
+// describe returns what was published last, in order of schema and dimension; of
 // one schema alone unless that is empty.
-func (s *Server) Describe(schema string) Status {
+func (s *Server) describe(schema string) Status {
 	p := s.published.Load()
 	status := Status{Models: []Description{}}
 	for _, g := range p.globals {

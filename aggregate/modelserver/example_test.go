@@ -1,10 +1,11 @@
 package modelserver_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"time"
 
 	"google.golang.org/grpc"
@@ -58,7 +59,7 @@ func ExamplePeers() {
 	var servers [3]*modelserver.Server
 	for i := range servers {
 		var err error
-		if servers[i], err = modelserver.New(modelserver.Config{Now: clock}); err != nil {
+		if servers[i], err = modelserver.New(modelserver.Config{Now: clock, Tick: time.Millisecond}); err != nil {
 			fmt.Println(err)
 			return
 		}
@@ -88,21 +89,35 @@ func ExamplePeers() {
 	fmt.Println(peers.Round(ctx)) // Run makes a round every second
 	peers.Close()
 
-	var file bytes.Buffer // a Keeper uses a real file
-	if err := modelserver.WriteSnapshot(&file, other.Snapshot()); err != nil {
-		fmt.Println(err)
-		return
-	}
-	snapshot, err := modelserver.ReadSnapshot(&file)
+	dir, err := os.MkdirTemp("", "modelserver-example-")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(restarted.Restore(snapshot))
+	defer os.RemoveAll(dir)
+	config := modelserver.KeeperConfig{Path: filepath.Join(dir, "snapshot")}
+	before, err := modelserver.NewKeeper(other, config)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	after, err := modelserver.NewKeeper(restarted, config)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	before.Save() // Run saves every ten seconds
+	after.Restore()
+	ctx, cancel := context.WithCancel(ctx)
+	go func() { served <- restarted.Run(ctx) }()
+	fmt.Println(restarted.AwaitReady(ctx), restarted.Nodes())
+	cancel()
+	fmt.Println(<-served)
 	wire.Stop()
 	fmt.Println(<-served)
 	// Output:
 	// <nil>
-	// 1 <nil>
+	// <nil> 1
+	// <nil>
 	// <nil>
 }

@@ -14,12 +14,15 @@ type (
 	Component     = component
 	Table         = table
 	SnapshotError = snapshotError
+	Snapshot      = snapshot
+	Stats         = stats
 )
 
 var (
 	ErrFormat = errFormat
 	ErrCount  = errCount
 	ErrSize   = errSize
+	ErrLate   = errLate
 )
 
 // WithQueueBytes returns c with another bound of what waiting pushes take in memory.
@@ -35,9 +38,26 @@ func (c PeersConfig) WithResolve(resolve func(ctx context.Context, host string) 
 }
 
 var (
-	SaveSnapshot = saveSnapshot
-	LoadSnapshot = loadSnapshot
+	SaveSnapshot  = saveSnapshot
+	LoadSnapshot  = loadSnapshot
+	WriteSnapshot = writeSnapshot
+	ReadSnapshot  = readSnapshot
 )
+
+// Snapshot returns the state.
+func (s *Server) Snapshot() Snapshot { return s.snapshot() }
+
+// Restore takes in a snapshot, and returns how many nodes are back.
+func (s *Server) Restore(snapshot Snapshot) (int, error) { return s.restore(snapshot) }
+
+// Stats returns the counts.
+func (s *Server) Stats() Stats { return s.stats() }
+
+// Describe returns what was published last.
+func (s *Server) Describe(of string) Status { return s.describe(of) }
+
+// Release ends what Config.Hold began.
+func (s *Server) Release() { s.release() }
 
 // Lag returns the time since the last exchange with the peer for which it is longest.
 func (p *Peers) Lag() time.Duration { return p.lag() }

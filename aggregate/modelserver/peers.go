@@ -130,7 +130,7 @@ func (p *Peers) Run(ctx context.Context) error {
 	_ = p.round(first) // OnError was called
 	cancel()
 	p.server.refresh()
-	p.server.Release()
+	p.server.release()
 	for {
 		select {
 		case <-ctx.Done():

@@ -94,7 +94,7 @@ type Server struct {
 	alive     atomic.Pointer[time.Time] // when it was made or last published
 
 	countsMu sync.Mutex
-	counts   Stats // without what was published last
+	counts   stats // without what was published last
 
 	// mu guards what merging works on. A push never takes it.
 	mu        sync.Mutex
@@ -120,8 +120,8 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Release ends what Config.Hold began.
-func (s *Server) Release() { s.held.Store(false) }
+// release ends what Config.Hold began.
+func (s *Server) release() { s.held.Store(false) }
 
 // Ready reports whether pushes are answered with a published model: Run has published
 // one, and answers are not held.
@@ -291,8 +291,8 @@ func toFleet(g aggregate.Global) agent.Fleet {
 	return f
 }
 
-// ErrLate reports that models are no longer being published.
-var ErrLate = errors.New("no model was published")
+// errLate reports that models are no longer being published.
+var errLate = errors.New("no model was published")
 
 // lateTicks is how many ticks the worker may miss before the server counts as
 // unhealthy: an eigen-decomposition of the largest models takes milliseconds.
@@ -302,7 +302,7 @@ const lateTicks = 20
 // clock of the machine: a process that is restarted then has better prospects.
 func (s *Server) Healthy() error {
 	if late := time.Since(*s.alive.Load()); late > lateTicks*s.config.Tick {
-		return fmt.Errorf("modelserver: %w for %s", ErrLate, late.Round(time.Millisecond))
+		return fmt.Errorf("modelserver: %w for %s", errLate, late.Round(time.Millisecond))
 	}
 	return nil
 }

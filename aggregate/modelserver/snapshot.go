@@ -24,8 +24,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Snapshot is the state of a Server as plain data.
-type Snapshot struct {
+// snapshot is the state of a Server as plain data.
+type snapshot struct {
 	// Written is the time of day; ages count from it.
 	Written time.Time
 	// Version is that of the models published last.
@@ -76,8 +76,8 @@ var (
 	errSize = errors.New("record too long")
 )
 
-// WriteSnapshot encodes a snapshot; equal ones make equal bytes.
-func WriteSnapshot(w io.Writer, s Snapshot) error {
+// writeSnapshot encodes a snapshot; equal ones make equal bytes.
+func writeSnapshot(w io.Writer, s snapshot) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	if _, err := out.WriteString(magic); err != nil {
 		return fmt.Errorf("modelserver: write snapshot: %w", err)
@@ -114,26 +114,26 @@ func writeRecord(w io.Writer, m proto.Message) error {
 	return err
 }
 
-// ReadSnapshot decodes and checks a whole snapshot: it is good, or the error is
+// readSnapshot decodes and checks a whole snapshot: it is good, or the error is
 // a *snapshotError and nothing of it is returned. What is wrong with a state is
 // an *field.Error inside.
-func ReadSnapshot(r io.Reader) (Snapshot, error) {
+func readSnapshot(r io.Reader) (snapshot, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	begin := make([]byte, len(magic))
 	if _, err := io.ReadFull(in, begin); err != nil {
-		return Snapshot{}, &snapshotError{Record: -1, Err: truncated(err)}
+		return snapshot{}, &snapshotError{Record: -1, Err: truncated(err)}
 	}
 	if string(begin) != magic {
-		return Snapshot{}, &snapshotError{Record: -1, Err: errFormat}
+		return snapshot{}, &snapshotError{Record: -1, Err: errFormat}
 	}
 	var header spaziov1.SnapshotHeader
 	if err := readRecord(in, &header); err != nil {
-		return Snapshot{}, &snapshotError{Err: truncated(err)}
+		return snapshot{}, &snapshotError{Err: truncated(err)}
 	}
 	if err := api.CheckHeader(&header); err != nil {
-		return Snapshot{}, &snapshotError{Err: err}
+		return snapshot{}, &snapshotError{Err: err}
 	}
-	s := Snapshot{Written: time.Unix(0, header.GetWrittenUnixNanos()), Version: header.GetVersion()}
+	s := snapshot{Written: time.Unix(0, header.GetWrittenUnixNanos()), Version: header.GetVersion()}
 	for record := 1; ; record++ {
 		var chunk spaziov1.StateChunk
 		err := readRecord(in, &chunk)
@@ -142,15 +142,15 @@ func ReadSnapshot(r io.Reader) (Snapshot, error) {
 		}
 		entries, err := checkedEntries(&chunk, err)
 		if err != nil {
-			return Snapshot{}, &snapshotError{Record: record, Err: err}
+			return snapshot{}, &snapshotError{Record: record, Err: err}
 		}
 		s.Entries = append(s.Entries, entries...)
 		if uint64(len(s.Entries)) > header.GetStates() {
-			return Snapshot{}, &snapshotError{Record: record, Err: errCount}
+			return snapshot{}, &snapshotError{Record: record, Err: errCount}
 		}
 	}
 	if uint64(len(s.Entries)) != header.GetStates() {
-		return Snapshot{}, &snapshotError{Err: fmt.Errorf("%w: %d of %d", errCount, len(s.Entries), header.GetStates())}
+		return snapshot{}, &snapshotError{Err: fmt.Errorf("%w: %d of %d", errCount, len(s.Entries), header.GetStates())}
 	}
 	return s, nil
 }
@@ -192,21 +192,21 @@ func checkedEntries(chunk *spaziov1.StateChunk, err error) ([]aggregate.Entry, e
 	return toEntries(chunk.GetStates())
 }
 
-// Snapshot returns the state, with what waits to be merged.
-func (s *Server) Snapshot() Snapshot {
+// snapshot returns the state, with what waits to be merged.
+func (s *Server) snapshot() snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.merge()
 	now := s.config.Now()
-	return Snapshot{Written: now, Version: s.published.Load().version, Entries: s.aggregate.Entries(now)}
+	return snapshot{Written: now, Version: s.published.Load().version, Entries: s.aggregate.Entries(now)}
 }
 
-// Restore takes in a snapshot of this replica's past before Run, and returns
+// restore takes in a snapshot of this replica's past before Run, and returns
 // how many of its nodes are back. The nodes have grown older by the time since
 // it was written, by the clock's time of day; a clock that has gone back since
 // adds nothing. The error is what the aggregate refused first; the others are
 // taken in all the same.
-func (s *Server) Restore(snapshot Snapshot) (int, error) {
+func (s *Server) restore(snapshot snapshot) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.config.Now()
@@ -230,7 +230,7 @@ func (s *Server) Restore(snapshot Snapshot) (int, error) {
 // the file as it was or complete: a new file beside it is written, synced and
 // renamed, and the directory synced. One process saves to a path at
 // a time.
-func saveSnapshot(path string, s Snapshot) (err error) {
+func saveSnapshot(path string, s snapshot) (err error) {
 	// The name is fixed, so that what a crash leaves behind is overwritten.
 	next := path + ".next"
 	defer func() {
@@ -254,13 +254,13 @@ func remove(path string) error {
 	return nil
 }
 
-func write(path string, s Snapshot) (err error) {
+func write(path string, s snapshot) (err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := WriteSnapshot(file, s); err != nil {
+	if err := writeSnapshot(file, s); err != nil {
 		return err
 	}
 	return file.Sync()
@@ -278,13 +278,13 @@ func syncDirectory(path string) (err error) {
 // loadSnapshot reads a file that saveSnapshot wrote. The error is a
 // *snapshotError where the content is not good, an *os.PathError where it can't
 // be read.
-func loadSnapshot(path string) (Snapshot, error) {
+func loadSnapshot(path string) (snapshot, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return Snapshot{}, err
+		return snapshot{}, err
 	}
 	defer file.Close()
-	return ReadSnapshot(file)
+	return readSnapshot(file)
 }
 
 // KeeperConfig sets where a Keeper keeps a server's state.
@@ -299,8 +299,8 @@ type KeeperConfig struct {
 	Logger *slog.Logger
 }
 
-// Validate returns an *field.Error for the first field out of range.
-func (c KeeperConfig) Validate() error {
+// validate returns an *field.Error for the first field out of range.
+func (c KeeperConfig) validate() error {
 	switch {
 	case c.Path == "":
 		return &field.Error{Package: "aggregate", Field: "Path", Value: c.Path, Err: aggregate.ErrRange}
@@ -321,7 +321,7 @@ type Keeper struct {
 
 // NewKeeper returns a Keeper of the server's state.
 func NewKeeper(s *Server, c KeeperConfig) (*Keeper, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c.Interval = cmp.Or(c.Interval, 10*time.Second)
@@ -346,7 +346,7 @@ func (k *Keeper) Restore() {
 		logger.Error("the snapshot can't be used; starting without", "error", err)
 		return
 	}
-	nodes, err := k.server.Restore(snapshot)
+	nodes, err := k.server.restore(snapshot)
 	if err != nil {
 		logger.Warn("not all of the snapshot could be used", "error", err)
 	}
@@ -370,7 +370,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 
 // Save saves a snapshot; one that fails is logged.
 func (k *Keeper) Save() {
-	if err := saveSnapshot(k.config.Path, k.server.Snapshot()); err != nil {
+	if err := saveSnapshot(k.config.Path, k.server.snapshot()); err != nil {
 		k.config.Logger.Error("the snapshot was not saved", "path", k.config.Path, "error", err)
 		return
 	}

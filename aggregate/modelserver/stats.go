@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Stats is what a Server has done so far, and where it stands.
-type Stats struct {
+// stats is what a Server has done so far, and where it stands.
+type stats struct {
 	// Pushes were accepted; Superseded of them met another push of the same
 	// node in the queue, and Stale ones were no newer than what was merged.
 	Pushes, Superseded, Stale uint64
@@ -30,14 +30,17 @@ func (s *Server) count(n *uint64) {
 	*n++
 }
 
-// Stats returns the counts.
-func (s *Server) Stats() Stats {
+// stats returns the counts.
+func (s *Server) stats() stats {
 	s.countsMu.Lock()
 	defer s.countsMu.Unlock()
 	counts, p := s.counts, s.published.Load()
 	counts.Version, counts.Nodes, counts.Groups, counts.At = p.version, p.nodes, len(p.globals), p.at
 	return counts
 }
+
+// Nodes is how many nodes' models were published last.
+func (s *Server) Nodes() int { return s.published.Load().nodes }
 
 // collector shows what a server, its exchange with replicas and its snapshots count.
 type collector struct {
@@ -59,7 +62,7 @@ func (c collector) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeBy
 // Collect implements prometheus.Collector.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	to := metrics(out)
-	stats := c.server.Stats()
+	stats := c.server.stats()
 	to.pushes(map[string]uint64{
 		"accepted": stats.Pushes, "superseded": stats.Superseded, "stale": stats.Stale, "refused": stats.Refused,
 		"foreign": stats.Foreign, "overflowed": stats.Overflowed, "dropped": stats.Dropped, "mixed": stats.Mixed,

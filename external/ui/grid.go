@@ -112,7 +112,7 @@ func (g gridView) Sum() string {
 }
 
 // BuildHref is the form for a scheduling of its slots.
-func (g gridView) BuildHref() string { return Base + "build?testbed=" + url.QueryEscape(g.Key) }
+func (g gridView) BuildHref() string { return base + "build?testbed=" + url.QueryEscape(g.Key) }
 
 // count fills in the legend and the bar.
 func (g *gridView) count() {

@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// Base is where the handler is mounted.
-const Base = "/ui/"
+// base is where the handler is mounted.
+const base = "/ui/"
 
 // Config is what the pages need.
 type Config struct {
@@ -48,20 +48,20 @@ func Handler(c Config) http.Handler {
 
 func (s *site) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+Base+"{$}", s.overview)
-	mux.HandleFunc("GET "+Base+"login", s.login)
-	mux.HandleFunc("POST "+Base+"login", s.logIn)
-	mux.HandleFunc("POST "+Base+"logout", s.logOut)
-	mux.HandleFunc("GET "+Base+"build", s.build)
-	mux.HandleFunc("POST "+Base+"build", s.submit)
-	mux.HandleFunc("GET "+Base+"jobs/{namespace}/{name}", s.job)
-	mux.HandleFunc("POST "+Base+"jobs/{namespace}/{name}", s.saveExternal)
-	mux.HandleFunc("GET "+Base+"schedulings/{namespace}/{name}", s.scheduling)
-	mux.HandleFunc("GET "+Base+"schedulings/{namespace}/{name}/{ending}", s.end)
-	mux.HandleFunc("POST "+Base+"schedulings/{namespace}/{name}/{ending}", s.end)
-	mux.HandleFunc("GET "+Base+"matrix", s.matrix)
-	mux.Handle("GET "+Base+"static/{version}/{file}", files)
-	mux.HandleFunc("GET "+Base, s.lost)
+	mux.HandleFunc("GET "+base+"{$}", s.overview)
+	mux.HandleFunc("GET "+base+"login", s.login)
+	mux.HandleFunc("POST "+base+"login", s.logIn)
+	mux.HandleFunc("POST "+base+"logout", s.logOut)
+	mux.HandleFunc("GET "+base+"build", s.build)
+	mux.HandleFunc("POST "+base+"build", s.submit)
+	mux.HandleFunc("GET "+base+"jobs/{namespace}/{name}", s.job)
+	mux.HandleFunc("POST "+base+"jobs/{namespace}/{name}", s.saveExternal)
+	mux.HandleFunc("GET "+base+"schedulings/{namespace}/{name}", s.scheduling)
+	mux.HandleFunc("GET "+base+"schedulings/{namespace}/{name}/{ending}", s.end)
+	mux.HandleFunc("POST "+base+"schedulings/{namespace}/{name}/{ending}", s.end)
+	mux.HandleFunc("GET "+base+"matrix", s.matrix)
+	mux.Handle("GET "+base+"static/{version}/{file}", files)
+	mux.HandleFunc("GET "+base, s.lost)
 	return mux
 }
 
@@ -80,4 +80,4 @@ func readFiles() *web.Files {
 }
 
 // filesPath is where the files are, with a slash at its end.
-func filesPath() string { return Base + "static/" + files.Version() + "/" }
+func filesPath() string { return base + "static/" + files.Version() + "/" }

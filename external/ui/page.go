@@ -102,9 +102,9 @@ func (s *site) toLogin(w http.ResponseWriter, r *http.Request, err error) bool {
 	}
 	back := r.URL.RequestURI()
 	if r.Method != http.MethodGet {
-		back = Base
+		back = base
 	}
-	http.Redirect(w, r, Base+"login?next="+url.QueryEscape(back), http.StatusSeeOther)
+	http.Redirect(w, r, base+"login?next="+url.QueryEscape(back), http.StatusSeeOther)
 	return true
 }
 
@@ -169,15 +169,15 @@ func (s *site) logOut(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, "Log out", err)
 		return
 	}
-	http.Redirect(w, r, Base+"login", http.StatusSeeOther)
+	http.Redirect(w, r, base+"login", http.StatusSeeOther)
 }
 
 // within returns the path and the query, if they are those of a page of ours, else the path
 // of the first: a login must not lead anywhere else. A host is left aside.
 func within(path string) string {
 	u, err := url.Parse(path)
-	if err != nil || u.Opaque != "" || !strings.HasPrefix(u.Path, Base) || strings.Contains(u.Path, "..") || u.Path == Base+"login" {
-		return Base
+	if err != nil || u.Opaque != "" || !strings.HasPrefix(u.Path, base) || strings.Contains(u.Path, "..") || u.Path == base+"login" {
+		return base
 	}
 	return u.RequestURI()
 }

@@ -53,7 +53,7 @@ func (s *site) endingOf(r *http.Request) (ending, bool) {
 	switch job := r.URL.Query().Get("job"); r.PathValue("ending") {
 	case "delete":
 		return ending{
-			Title: "Delete " + full + "?", Verb: "Delete the scheduling", Back: back, done: "deleted", leadsTo: Base,
+			Title: "Delete " + full + "?", Verb: "Delete the scheduling", Back: back, done: "deleted", leadsTo: base,
 			Text: "Its jobs are released: what runs of them is ended, and their slots become free.",
 			do:   func() error { return s.api(r).DeleteScheduling(r.Context(), namespace, name, "") },
 		}, true

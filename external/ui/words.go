@@ -55,7 +55,7 @@ func href(kind wire.Kind, name string) string {
 	if !ok {
 		return ""
 	}
-	return Base + string(kind) + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(short)
+	return base + string(kind) + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(short)
 }
 
 func joined(all []string) string { return strings.Join(all, " ") }

@@ -34,14 +34,14 @@ func (m Method) New(configs ...kalman.Config) (Estimator, error) {
 	if m == "" {
 		return kalman.NewPerChannel(configs...)
 	}
-	if err := m.Validate(); err != nil {
+	if err := m.validate(); err != nil {
 		return nil, err
 	}
 	return estimators.variants[string(m)](configs...)
 }
 
-// Validate returns a *field.Error for a Method that no package has registered.
-func (m Method) Validate() error { return estimators.validate(string(m)) }
+// validate returns a *field.Error for a Method that no package has registered.
+func (m Method) validate() error { return estimators.validate(string(m)) }
 
 // String returns the name, "centred" of the empty one.
 func (m Method) String() string { return estimators.text(string(m)) }
@@ -67,7 +67,7 @@ type EstimatorConfig struct {
 
 // Validate returns the error of the Method or of the Config.
 func (c EstimatorConfig) Validate() error {
-	if err := c.Method.Validate(); err != nil {
+	if err := c.Method.validate(); err != nil {
 		return err
 	}
 	return c.Config.Validate()

@@ -23,8 +23,8 @@ func (r Rule) Room(room capacity.Room, churn bool) capacity.Room {
 	return room.By(rules.variants[string(r)](churn))
 }
 
-// Validate returns a *field.Error for a Rule that no package has registered.
-func (r Rule) Validate() error { return rules.validate(string(r)) }
+// validate returns a *field.Error for a Rule that no package has registered.
+func (r Rule) validate() error { return rules.validate(string(r)) }
 
 // String returns the name, "least-of-both" of the empty one.
 func (r Rule) String() string { return rules.text(string(r)) }
@@ -50,7 +50,7 @@ type AvailConfig struct {
 
 // Validate returns the error of the Rule or of the options.
 func (c AvailConfig) Validate() error {
-	if err := c.Rule.Validate(); err != nil {
+	if err := c.Rule.validate(); err != nil {
 		return err
 	}
 	return c.AvailOptions.Validate()

@@ -68,8 +68,8 @@ func (b Backoff) withDefaults() Backoff {
 	return b
 }
 
-// Delay is the wait before retry i; random is in [0,1).
-func (b Backoff) Delay(i int, random float64) time.Duration {
+// delay is the wait before retry i; random is in [0,1).
+func (b Backoff) delay(i int, random float64) time.Duration {
 	b = b.withDefaults()
 	d := b.Max
 	if i < 62 && b.Min<<i>>i == b.Min {
@@ -85,7 +85,7 @@ type retries struct {
 }
 
 func (r *retries) next() time.Duration {
-	d := r.backoff.Delay(r.failures, rand.Float64())
+	d := r.backoff.delay(r.failures, rand.Float64())
 	r.failures++
 	return d
 }

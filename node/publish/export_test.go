@@ -49,3 +49,6 @@ func (h *heartbeats) Next(r *agent.Report, now time.Time) (Message, time.Time) {
 func (h *heartbeats) Sent(m Message, r *agent.Report, now time.Time, random float64) {
 	h.sent(m, r, now, random)
 }
+
+// Delay is the wait before retry i.
+func (b Backoff) Delay(i int, random float64) time.Duration { return b.delay(i, random) }

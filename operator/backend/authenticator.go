@@ -13,8 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server"
 )
 
-// DefaultAudience is that of the tokens that the interface takes.
-const DefaultAudience = "spazio-external"
+// defaultAudience is that of the tokens that the interface takes.
+const defaultAudience = "spazio-external"
 
 // defaultReview is how long an answer of the API server counts: whose a token is, and what
 // a caller may do.
@@ -29,11 +29,11 @@ type authenticator struct {
 
 var _ server.Authenticator = (*authenticator)(nil)
 
-// NewAuthenticator makes an authenticator of tokens of an audience, "" being DefaultAudience;
+// NewAuthenticator makes an authenticator of tokens of an audience, "" being defaultAudience;
 // the API server's answers count for fresh, 0 being a minute. It is safe for concurrent use. now is the clock, nil being time.Now. reviews is
 // identity.NewReviews of a rest.Config, or client-go's AuthenticationV1().TokenReviews().
 func NewAuthenticator(reviews identity.Reviews, audience string, fresh time.Duration, now func() time.Time) server.Authenticator {
-	audience = cmp.Or(audience, DefaultAudience)
+	audience = cmp.Or(audience, defaultAudience)
 	return &authenticator{audience: audience, reviewer: identity.NewReviewer(identity.Config{
 		Reviews: reviews, Anyone: true, Audience: audience, Fresh: cmp.Or(fresh, defaultReview), Now: now,
 	})}

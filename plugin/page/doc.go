@@ -11,7 +11,7 @@
 // [web.NewRelayClient].
 //
 // For a terminal the same is text and tables: [StatusTable], [VerdictTable], [StepTable],
-// [PodTable], [EnergyTable] and [WorkloadTable]; a [Choice] selects the nodes.
+// [EnergyTable] and [WorkloadTable]; a [Choice] selects the nodes.
 //
 // Types that do not speak of concurrent use are plain values.
 package page

@@ -58,8 +58,6 @@ func (p *Page) Run(ctx context.Context) error { return p.server.Run(ctx) }
 type Options struct {
 	// Title describes what is shown, in a few words.
 	Title string
-	// Now is the clock of the API's times; default time.Now.
-	Now func() time.Time
 	// Virtual, if set, converts the API's times to the clock of State and of the times in Runs,
 	// for nodes whose time passes faster.
 	Virtual func(time.Time) time.Time
@@ -78,14 +76,11 @@ var _ web.Source = (*Source)(nil)
 
 // NewSource returns the Source of a Hub, which need not be started yet.
 func NewSource(hub *plugin.Hub, o Options) *Source {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if o.Virtual == nil {
 		o.Virtual = func(at time.Time) time.Time { return at }
 	}
 	if o.Runs == nil {
-		o.Runs = func() ([]web.Run, bool) { return Runs(hub.Pods(), hub.Placeholder, o.Now()), false }
+		o.Runs = func() ([]web.Run, bool) { return runs(hub.Pods(), hub.Placeholder, time.Now()), false }
 	}
 	return &Source{hub: hub, options: o}
 }
@@ -95,7 +90,7 @@ const mostWaiting = 100
 
 // State returns the current state of all nodes, waiting pods and runs.
 func (s *Source) State(context.Context) (web.State, error) {
-	state := web.State{At: s.options.Virtual(s.options.Now()), Title: s.options.Title}
+	state := web.State{At: s.options.Virtual(time.Now()), Title: s.options.Title}
 	state.Runs, state.Comparable = s.options.Runs()
 	for _, n := range s.hub.Snapshot() {
 		state.Nodes = append(state.Nodes, Node(n))
@@ -115,7 +110,7 @@ func (s *Source) Node(_ context.Context, name string) (web.Explanation, error) {
 	if !known {
 		return web.Explanation{}, fmt.Errorf("node %q: %w", name, web.ErrUnknownNode)
 	}
-	return web.Explanation{Lines: Explain(n, s.options.Now()), Pods: s.podsOn(name)}, nil
+	return web.Explanation{Lines: Explain(n, time.Now()), Pods: s.podsOn(name)}, nil
 }
 
 // mostPods is how many of a node's pods are listed.
@@ -139,11 +134,11 @@ func (s *Source) Pod(_ context.Context, namespace, name string) (web.Timeline, e
 	if err != nil {
 		return web.Timeline{}, err
 	}
-	return Timeline(e), nil
+	return timeline(e), nil
 }
 
-// Timeline converts an Explanation to the page's form.
-func Timeline(e plugin.Explanation) web.Timeline {
+// timeline converts an Explanation to the page's form.
+func timeline(e plugin.Explanation) web.Timeline {
 	t := web.Timeline{Profile: e.Profile, Node: e.Node, Lines: explanationLines(e)}
 	for _, step := range e.Steps {
 		s := web.Step{Name: step.Name, Detail: detail(step)}
@@ -223,11 +218,11 @@ func Sum(profile string, total int, courses []Course) web.Run {
 // recently is how long after its end a pod is still drawn, as a page shows what is going on.
 const recently = time.Hour
 
-// Runs summarizes a cluster's pods by profile, in the order of the profiles' names: those that
+// runs summarizes a cluster's pods by profile, in the order of the profiles' names: those that
 // are not done, and those that were done within the last hour. Their times come from the API and
 // from containers' statuses, which have no fractions of seconds. Pods of nodes, such as
 // DaemonSets', are left out, because no node is chosen for them, and so are placeholders.
-func Runs(pods []*v1.Pod, placeholder func(types.UID) bool, now time.Time) []web.Run {
+func runs(pods []*v1.Pod, placeholder func(types.UID) bool, now time.Time) []web.Run {
 	byProfile := make(map[string][]Course)
 	for _, pod := range pods {
 		if objects.IsNodeOwned(pod) || placeholder(pod.UID) {

@@ -154,22 +154,6 @@ func WorkloadTable(s *plugin.EnergyStatus) Table {
 	return t
 }
 
-// PodTable shows the pods. KNOWN BY, where what is known of a pod comes from, is left out where profiles
-// are off.
-func PodTable(e plugin.NodeExplanation) Table {
-	t := Table{Title: plural(len(e.Pods), "pod") + " bound to it", Header: []string{"POD", "STATE", "PHASE", "PROFILE", "CREATED"}}
-	for _, p := range e.Pods {
-		t.Rows = append(t.Rows, []string{p.Pod, p.State, orUnknown(string(p.Phase)), orUnknown(p.Profile), p.Created.UTC().Format(time.RFC3339)})
-	}
-	if slices.ContainsFunc(e.Pods, func(p plugin.NodePod) bool { return p.Source != "" }) {
-		t.Header = append(t.Header, "KNOWN BY")
-		for i, p := range e.Pods {
-			t.Rows[i] = append(t.Rows[i], orUnknown(p.Source))
-		}
-	}
-	return t
-}
-
 // StepTable shows what has happened to the pod, with fractions of seconds where they are known.
 func StepTable(e plugin.Explanation) Table {
 	t := Table{Header: []string{"STEP", "AT", "AFTER", "DETAIL"}, Right: []bool{false, false, true}}

@@ -3,7 +3,6 @@ package page_test
 import (
 	"errors"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,26 +115,6 @@ c|missing|-|-|1.0|-|any|-|-|-|-|-|-|admitted|
 ||>|>|>|>|>|>|>|>|>|>|||`
 	if diff := cmp.Diff(want, lines(page.StatusTable(plugin.Status{Nodes: nodes}))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	e := plugin.NodeExplanation{Pods: []plugin.NodePod{{Pod: "shop/cart", State: "counted", Source: "profile"}, {Pod: "shop/new", State: "counted"}}}
-	table := page.PodTable(e)
-	if got := []string{table.Header[5], table.Rows[0][5], table.Rows[1][5]}; !slices.Equal(got, []string{"KNOWN BY", "profile", "-"}) {
-		t.Errorf("%q", got)
-	}
-}
-
-func TestPodTable(t *testing.T) {
-	created := time.Date(2026, 11, 23, 7, 43, 28, 0, time.UTC)
-	e := plugin.NodeExplanation{Pods: []plugin.NodePod{{Pod: "shop/cart", State: "counted", Phase: "Running", Profile: "spazio", Created: created}}}
-	want := `1 pod bound to it
-POD|STATE|PHASE|PROFILE|CREATED
-shop/cart|counted|Running|spazio|2026-11-23T07:43:28Z
-||||`
-	if diff := cmp.Diff(want, lines(page.PodTable(e))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := page.PodTable(plugin.NodeExplanation{}).Title; got != "0 pods bound to it" {
-		t.Error(got)
 	}
 }
 

@@ -3,7 +3,6 @@ package plugintest
 import (
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -123,11 +122,17 @@ func (r *Reservations) Counts(node string) (all, there int) {
 	return r.count, r.on[node]
 }
 
-// Faults describes the wrong reservations.
-func (r *Reservations) Faults() []string {
+// Check fails the test for every wrong reservation, and for fewer than n.
+func (r *Reservations) Check(t testing.TB, n int) {
+	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.faults)
+	for _, fault := range r.faults {
+		t.Errorf("reserved against the signal: %s", fault)
+	}
+	if r.count < n {
+		t.Errorf("got %d reservations by a signal, want at least %d", r.count, n)
+	}
 }
 
 // EmptyTemp gives the test a temporary directory of its own, and fails the test if anything is

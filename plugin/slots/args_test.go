@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/plugin/slots"
@@ -53,16 +54,16 @@ func TestDecodeArgs(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {
-		options slots.Options
-		args    runtime.Object
-		err     string
+		jobs cache.ListerWatcher
+		args runtime.Object
+		err  string
 	}{
-		"arguments of another kind": {slots.Options{Jobs: w.jobs}, &metav1.Status{}, "SpazioSlotsArgs"},
-		"a bad value":               {slots.Options{Jobs: w.jobs}, &config.SpazioSlotsArgs{Swap: "Slow"}, "profile spazio-slots: plugin: swap = Slow"},
-		"no client configuration":   {slots.Options{}, nil, "configuration of its client"},
+		"arguments of another kind": {w.jobs, &metav1.Status{}, "SpazioSlotsArgs"},
+		"a bad value":               {w.jobs, &config.SpazioSlotsArgs{Swap: "Slow"}, "profile spazio-slots: plugin: swap = Slow"},
+		"no client configuration":   {nil, nil, "configuration of its client"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := slots.NewFactory(c.options)
+			f := slots.NewFactory(c.jobs)
 			if _, err := f.New(context.Background(), c.args, w.handle()); err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("got error %v, want one with %q", err, c.err)
 			}

@@ -30,26 +30,24 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Options are for tests; the zero value is what a scheduler uses.
-type Options struct {
-	// Jobs is the source of BatchJobs, unstructured; default the API server of the scheduler's
-	// configuration.
-	Jobs cache.ListerWatcher
-	// Retry is how often an API server is asked again that has no BatchJobs, or does not let them
+// options are for tests; the zero value is what a scheduler uses.
+type options struct {
+	// retry is how often an API server is asked again that has no BatchJobs, or does not let them
 	// be read; default 10 s.
-	Retry time.Duration
-	// Nodes is how many nodes a pod is tried on at first, those of its first free slots; default
+	retry time.Duration
+	// nodes is how many nodes a pod is tried on at first, those of its first free slots; default
 	// 16. The scheduler looks at every node that a pod may go to, and one of the first nearly
 	// always fits.
-	Nodes int
-	// Now is the clock; default time.Now.
-	Now func() time.Time
+	nodes int
+	// now is the clock; default time.Now.
+	now func() time.Time
 }
 
 // Factory makes the plugin for the profiles of one scheduler, which share the state of the slots.
 // Safe for concurrent use.
 type Factory struct {
-	options Options
+	options options
+	source  cache.ListerWatcher // of BatchJobs, nil for the API server's
 	table   *table
 	jobs    *jobs
 	metrics *metricSet
@@ -63,13 +61,16 @@ type Factory struct {
 	tasks   sync.WaitGroup
 }
 
-// NewFactory returns a Factory that does nothing until New is called.
-func NewFactory(o Options) *Factory {
-	o.Retry, o.Nodes = cmp.Or(o.Retry, objects.Soon), cmp.Or(o.Nodes, 16)
-	if o.Now == nil {
-		o.Now = time.Now
+// NewFactory returns a Factory that does nothing until New is called. Its BatchJobs, unstructured,
+// are those of jobs, or if that is nil those of the API server of the scheduler's configuration.
+func NewFactory(jobs cache.ListerWatcher) *Factory { return newFactory(jobs, options{}) }
+
+func newFactory(source cache.ListerWatcher, o options) *Factory {
+	o.retry, o.nodes = cmp.Or(o.retry, objects.Soon), cmp.Or(o.nodes, 16)
+	if o.now == nil {
+		o.now = time.Now
 	}
-	return &Factory{options: o, table: newTable(), jobs: newJobs(), metrics: registerMetrics()}
+	return &Factory{options: o, source: source, table: newTable(), jobs: newJobs(), metrics: registerMetrics()}
 }
 
 // New makes the plugin of one profile; it is a PluginFactory. The first call begins to
@@ -105,7 +106,7 @@ var errNoKubeConfig = errors.New("SpazioSlots needs a scheduler whose handle has
 
 // run starts the Factory; f.mu is held.
 func (f *Factory) run(ctx context.Context, handle fwk.Handle) error {
-	if f.options.Jobs == nil {
+	if f.source == nil {
 		if handle.KubeConfig() == nil {
 			return errNoKubeConfig
 		}
@@ -113,7 +114,7 @@ func (f *Factory) run(ctx context.Context, handle fwk.Handle) error {
 		if err != nil {
 			return fmt.Errorf("client for BatchJobs: %w", err)
 		}
-		f.options.Jobs = source(client)
+		f.source = source(client)
 	}
 	synced, err := f.followPods(handle.SharedInformerFactory())
 	if err != nil {
@@ -141,7 +142,7 @@ func source(client dynamic.Interface) cache.ListerWatcher {
 func (f *Factory) followJobs(ctx context.Context) {
 	logger, logged := klog.FromContext(ctx), false
 	jobs := objects.Kind{
-		Source: f.options.Jobs, Object: &unstructured.Unstructured{}, Strip: strip, Retry: f.options.Retry,
+		Source: f.source, Object: &unstructured.Unstructured{}, Strip: strip, Retry: f.options.retry,
 		Handler: objects.Handler(func(u *unstructured.Unstructured) { f.jobSeen(ctx, u) }, func(u *unstructured.Unstructured) {
 			f.jobs.remove(u.GetUID())
 		}),
@@ -291,7 +292,7 @@ func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node s
 			if err != nil {
 				return fwk.AsStatus(fmt.Errorf("delete the placeholder %s/%s of the slot %s: %w", g.namespace, g.name, at.slot, err))
 			}
-			p.table.emptied(pod.UID, ended, p.options.Now())
+			p.table.emptied(pod.UID, ended, p.options.now())
 		}
 		annotations = map[string]string{AnnotationSlot: at.slot.String()}
 	}
@@ -299,7 +300,7 @@ func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node s
 		return fwk.AsStatus(err)
 	}
 	if held, ok := p.table.tenancy(pod.UID); ok && !held.emptied.IsZero() {
-		p.metrics.swap.Observe(p.options.Now().Sub(held.emptied).Seconds())
+		p.metrics.swap.Observe(p.options.now().Sub(held.emptied).Seconds())
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func (p *plugin) request(pod *v1.Pod, requests []request) (*job, *fwk.Status) {
 // tried on at first, or on all nodes if none of the first fits. cut reports whether there are
 // more.
 func (p *plugin) candidates(pod *v1.Pod, j *job) (nodes map[string]*choice, cut bool, refused *fwk.Status) {
-	most := p.options.Nodes
+	most := p.options.nodes
 	if p.jobs.widened(runOf(pod)) {
 		most = len(j.places)
 	}

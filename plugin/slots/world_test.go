@@ -110,13 +110,12 @@ func (w *world) begin() {
 		w.stop()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	w.options.Jobs = w.jobs
 	w.options.Now = w.time
 	if w.options.Retry == 0 {
 		w.options.Retry = time.Millisecond
 	}
 	w.handlers, w.assumed = nil, make(map[types.UID]string)
-	w.factory = slots.NewFactory(w.options)
+	w.factory = slots.NewFactoryWith(w.jobs, w.options)
 	w.stop = sync.OnceFunc(func() { cancel(); w.factory.Wait() })
 	made, err := w.factory.New(ctx, &w.args, w.handle())
 	if err != nil {

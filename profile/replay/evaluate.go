@@ -38,8 +38,8 @@ type Series struct {
 	Values   []float64
 }
 
-// Validate refuses a series that is no course of time.
-func (s Series) Validate() error {
+// validate refuses a series that is no course of time.
+func (s Series) validate() error {
 	if len(s.Times) != len(s.Values) {
 		return refuse(s.Name+".Times", len(s.Times), "as many as values")
 	}
@@ -238,7 +238,7 @@ func evaluate(s Series, p predictor, o Options) (t errorSums, err error) {
 
 // predict replays a series and calls each for every prediction whose window is over.
 func predict(s Series, p predictor, o Options, each func(Prediction)) error {
-	if err := s.Validate(); err != nil {
+	if err := s.validate(); err != nil {
 		return err
 	}
 	f, err := p.new(s.Resource)

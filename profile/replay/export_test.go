@@ -46,3 +46,6 @@ func Evaluate(s []Series, p Predictor, o Options) (Score, error) {
 	sums, err := evaluateEach(context.Background(), s, p, o)
 	return score(sums, -1), err
 }
+
+// Validate refuses a series that is no course of time.
+func (s Series) Validate() error { return s.validate() }

@@ -263,7 +263,7 @@ func readPrometheus(name string, r io.Reader) ([]Series, error) {
 			}
 			s.Times, s.Values = append(s.Times, at), append(s.Values, value)
 		}
-		if err := s.Validate(); err != nil {
+		if err := s.validate(); err != nil {
 			return nil, err
 		}
 		if err := s.measures(result.Metric["__name__"], path.Base(name)); err != nil {

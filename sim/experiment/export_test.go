@@ -9,8 +9,10 @@ var (
 	Digest            = digest
 	EnergyField       = energyField
 	ErrFixedOption    = errFixedOption
+	ErrOtherBuild     = errOtherBuild
 	ErrOwn            = errOwn
 	ErrPairs          = errPairs
+	ErrUnknownOption  = errUnknownOption
 	FleetNames        = fleetNames
 	Holm              = holm
 	SchedulerOf       = schedulerOf

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// ErrOtherBuild refuses runs that another build has kept.
-var ErrOtherBuild = errors.New("experiment: kept by another build")
+// errOtherBuild refuses runs that another build has kept.
+var errOtherBuild = errors.New("experiment: kept by another build")
 
 // kept are the rows of runs that have ended, in a file that grows by a line with each:
 // a long comparison can be broken off and gone on with, or made in parts. It is safe
@@ -32,7 +32,7 @@ type keptLine struct {
 }
 
 // Keep reads what a build has kept and goes on at its end. A line that a run was cut
-// off in is left out. The error is ErrOtherBuild, or that of the file.
+// off in is left out. The error is errOtherBuild, or that of the file.
 func Keep(file io.ReadWriter, build string) (*kept, error) {
 	text, err := io.ReadAll(file)
 	if err != nil {
@@ -49,7 +49,7 @@ func Keep(file io.ReadWriter, build string) (*kept, error) {
 		switch {
 		case json.Unmarshal(line, &l) != nil && (named || bytes.HasPrefix(header, bytes.TrimSuffix(line, []byte("\n")))):
 		case !named && l.Build != build:
-			return nil, fmt.Errorf("%w: %q, this is %q", ErrOtherBuild, l.Build, build)
+			return nil, fmt.Errorf("%w: %q, this is %q", errOtherBuild, l.Build, build)
 		case len(l.Rows) > 0:
 			k.rows[l.Run] = l.Rows
 		default:

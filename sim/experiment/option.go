@@ -17,8 +17,8 @@ import (
 // field Hold of the struct Filter filter.hold. They are as safe for concurrent use as the configuration itself.
 type OptionFields map[string]reflect.Value
 
-// ErrUnknownOption is the reason where no field has the name.
-var ErrUnknownOption = errors.New("no such option")
+// errUnknownOption is the reason where no field has the name.
+var errUnknownOption = errors.New("no such option")
 
 // errFixedOption is the reason where the field's type has no text.
 var errFixedOption = errors.New("cannot be set")
@@ -82,7 +82,7 @@ func (f OptionFields) Names() []string { return slices.Sorted(maps.Keys(f)) }
 func (f OptionFields) Set(name, text string) error {
 	field, ok := f[name]
 	if !ok {
-		return &OptionError{name, text, fmt.Errorf("%w; there are %s", ErrUnknownOption, strings.Join(f.Names(), ", "))}
+		return &OptionError{name, text, fmt.Errorf("%w; there are %s", errUnknownOption, strings.Join(f.Names(), ", "))}
 	}
 	value := reflect.New(field.Type())
 	if err := parseOption(value, text); err != nil {

@@ -21,8 +21,8 @@ const (
 	Sequential Policy = "sequential"
 )
 
-// ErrPolicy refuses a policy that does not exist, or what one can't do.
-var ErrPolicy = errors.New("not of this policy")
+// errPolicy refuses a policy that does not exist, or what one can't do.
+var errPolicy = errors.New("not of this policy")
 
 // AggregateConfig is how the nodes' models are merged.
 type AggregateConfig struct {
@@ -34,7 +34,7 @@ type AggregateConfig struct {
 // Validate returns a *field.Error for the first field out of its range.
 func (c AggregateConfig) Validate() error {
 	if c.Policy != "" && c.Policy != PerNode && c.Policy != Sequential {
-		return &field.Error{Package: "thesis", Field: "Policy", Value: string(c.Policy), Err: ErrPolicy}
+		return &field.Error{Package: "thesis", Field: "Policy", Value: string(c.Policy), Err: errPolicy}
 	}
 	return c.Options.Validate()
 }
@@ -81,7 +81,7 @@ type total struct {
 // Put refuses centred models, for which the thesis has no rule.
 func (s *sequential) Put(at time.Time, l aggregate.Local) (bool, error) {
 	if len(l.Model.Mean) > 0 {
-		return false, &field.Error{Package: "thesis", Field: "Model.Mean", Value: len(l.Model.Mean), Err: ErrPolicy}
+		return false, &field.Error{Package: "thesis", Field: "Model.Mean", Value: len(l.Model.Mean), Err: errPolicy}
 	}
 	taken, err := s.Aggregator.Put(at, l)
 	if err != nil || !taken {

@@ -6,8 +6,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is the reason of every field.Error of this package.
-var ErrInvalid = errors.New("invalid configuration or input")
+// errInvalid is the reason of every field.Error of this package.
+var errInvalid = errors.New("invalid configuration or input")
 
 // refuse makes a *field.Error; want completes "must be".
-var refuse = field.Refuser("workload", ErrInvalid)
+var refuse = field.Refuser("workload", errInvalid)

@@ -199,7 +199,7 @@ func TestRefuses(t *testing.T) {
 	_, err[7] = Invocations(1, nil, 0, 1, 1)
 	for i, e := range err {
 		var name *field.Error
-		if !errors.As(e, &name) || !errors.Is(e, ErrInvalid) {
+		if !errors.As(e, &name) || !errors.Is(e, errInvalid) {
 			t.Errorf("case %d: error %v", i, e)
 		}
 	}

@@ -127,7 +127,7 @@ func (s Scale) notAfter(now time.Time) Scale {
 func grow(have, busy Positions) Positions {
 	for _, from := range []Positions{busy, First(MaxPerNode)} {
 		for i := range from.All() {
-			if !have.Has(i) {
+			if !have.has(i) {
 				return have.With(i)
 			}
 		}
@@ -139,8 +139,8 @@ func grow(have, busy Positions) Positions {
 func shrink(have, busy Positions, n int) Positions {
 	for _, busyOnes := range []bool{false, true} {
 		for i := MaxPerNode - 1; i >= 0 && have.Len() > n; i-- {
-			if have.Has(i) && busy.Has(i) == busyOnes {
-				have = have.Without(i)
+			if have.has(i) && busy.has(i) == busyOnes {
+				have = have.without(i)
 			}
 		}
 	}

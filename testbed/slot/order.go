@@ -83,9 +83,9 @@ func (o *Order) cutTo(most int) error {
 		for i := range o.nodes {
 			n := &o.nodes[i]
 			switch {
-			case !n.Positions.Has(position):
+			case !n.Positions.has(position):
 			case len(o.slots) == most:
-				n.Positions = n.Positions.Without(position)
+				n.Positions = n.Positions.without(position)
 			default:
 				id := ID{Node: n.Name, Position: position}
 				o.index[id] = len(o.slots)
@@ -130,8 +130,8 @@ func (o *Order) Slots() []ID { return slices.Clone(o.slots) }
 // Len returns how many slots there are.
 func (o *Order) Len() int { return len(o.slots) }
 
-// NodeID returns the rank of the node, and whether it is among the testbed's.
-func (o *Order) NodeID(name string) (int, bool) {
+// nodeID returns the rank of the node, and whether it is among the testbed's.
+func (o *Order) nodeID(name string) (int, bool) {
 	i, ok := o.ids[name]
 	return i, ok
 }
@@ -163,8 +163,8 @@ func First(n int) Positions {
 // Len returns how many there are.
 func (p Positions) Len() int { return bits.OnesCount64(p.words[0]) + bits.OnesCount64(p.words[1]) }
 
-// Has reports whether position i is in the set.
-func (p Positions) Has(i int) bool {
+// has reports whether position i is in the set.
+func (p Positions) has(i int) bool {
 	return i >= 0 && i < MaxPerNode && p.words[i/64]&(1<<(i%64)) != 0
 }
 
@@ -176,8 +176,8 @@ func (p Positions) With(i int) Positions {
 	return p
 }
 
-// Without returns the set without position i.
-func (p Positions) Without(i int) Positions {
+// without returns the set without position i.
+func (p Positions) without(i int) Positions {
 	if i >= 0 && i < MaxPerNode {
 		p.words[i/64] &^= 1 << (i % 64)
 	}

@@ -219,7 +219,7 @@ func (t *Table) Counts() (counts Counts) {
 func (t *Table) view(c *cell) Slot {
 	s := Slot{ID: c.id, Index: c.index, State: c.state, Owner: c.owner}
 	var known bool
-	if s.NodeID, known = t.config.Order.NodeID(c.id.Node); !known {
+	if s.NodeID, known = t.config.Order.nodeID(c.id.Node); !known {
 		s.NodeID = -1
 	}
 	if len(c.pods) > 0 {

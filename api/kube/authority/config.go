@@ -37,9 +37,9 @@ type Server struct {
 
 var errTwice = fmt.Errorf("%w: named twice", ErrInvalid)
 
-// Validate returns a *field.Error, which wraps ErrInvalid, for the first
+// validate returns a *field.Error, which wraps ErrInvalid, for the first
 // server that is named twice or has an invalid name.
-func (c Config) Validate() error {
+func (c Config) validate() error {
 	seen := map[string]bool{}
 	for _, s := range c.Servers {
 		if seen[s.Name] {
@@ -51,14 +51,14 @@ func (c Config) Validate() error {
 }
 
 // leaves are the certificates, by the names of the servers.
-func (c Config) leaves() map[string]Leaf {
-	leaves := map[string]Leaf{}
+func (c Config) leaves() map[string]wantedLeaf {
+	leaves := map[string]wantedLeaf{}
 	for _, s := range c.Servers {
-		leaf := Leaf{Client: s.Client, Names: serviceNames(s.Name, c.Namespace, c.ClusterDomain)}
+		l := wantedLeaf{Client: s.Client, Names: serviceNames(s.Name, c.Namespace, c.ClusterDomain)}
 		for _, service := range s.Services {
-			leaf.Names = append(leaf.Names, serviceNames(service, c.Namespace, c.ClusterDomain)...)
+			l.Names = append(l.Names, serviceNames(service, c.Namespace, c.ClusterDomain)...)
 		}
-		leaves[s.Name] = leaf
+		leaves[s.Name] = l
 	}
 	return leaves
 }

@@ -1,5 +1,5 @@
 // Package authority keeps a private authority and the certificates that it signs in a cluster:
-// [Ensure] stores in Secrets and ConfigMaps what [Plan] returns.
+// [Ensure] stores in Secrets and ConfigMaps what is planned.
 //
 //	Secret spazio-ca        the authority, the next one and the former ones
 //	Secret NAME-tls         a server's certificate and key, one for each server
@@ -21,7 +21,7 @@
 //	bundle A          | A B          | B A                   | B
 //	leaf   of A       | of A         | of A until its 60 days| of B
 //
-// [Plan] is pure except for the keys, which crypto/rand makes: it takes what is stored, whatever
+// The plan is pure except for the keys, which crypto/rand makes: it takes what is stored, whatever
 // that is, and the time, and returns what should be stored. What it can't read is replaced. While
 // there are certificates that are still valid, the replacement of a lost authority also waits for
 // the week in which the next one becomes known. Storing the changes in their order may be

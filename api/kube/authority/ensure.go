@@ -22,7 +22,7 @@ const mostRounds = 5
 // without harm. An error that wraps ErrInvalid is the config's, others are
 // errContended and the API server's, such as for an object that is not there.
 func Ensure(ctx context.Context, client corev1client.CoreV1Interface, c Config) (made []Change, err error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c = c.withDefaults()
@@ -32,7 +32,7 @@ func Ensure(ctx context.Context, client corev1client.CoreV1Interface, c Config) 
 		if err != nil {
 			return made, err
 		}
-		planned, changes, err := Plan(wanted, o.state(c), c.Now())
+		planned, changes, err := plan(wanted, o.state(c), c.Now())
 		if err != nil || len(changes) == 0 {
 			return made, err
 		}

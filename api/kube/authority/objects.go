@@ -30,7 +30,7 @@ type objects struct {
 	bundles   map[string]*corev1.ConfigMap // by namespace
 }
 
-func load(ctx context.Context, client corev1client.CoreV1Interface, c Config, wanted map[string]Leaf) (o objects, err error) {
+func load(ctx context.Context, client corev1client.CoreV1Interface, c Config, wanted map[string]wantedLeaf) (o objects, err error) {
 	secrets := client.Secrets(c.Namespace)
 	if o.authority, err = secrets.Get(ctx, authoritySecret, metav1.GetOptions{}); err != nil {
 		return o, fmt.Errorf("the authority: %w", err)
@@ -50,10 +50,10 @@ func load(ctx context.Context, client corev1client.CoreV1Interface, c Config, wa
 }
 
 // state reads the objects; a time that can't be read is zero.
-func (o objects) state(c Config) State {
-	s := State{
+func (o objects) state(c Config) state {
+	s := state{
 		Authority: pairOf(o.authority, authorityKey), Next: pairOf(o.authority, nextKey), Former: o.authority.Data[formerKey],
-		Leaves: map[string]Pair{}, Bundles: map[string][]byte{},
+		Leaves: map[string]pair{}, Bundles: map[string][]byte{},
 	}
 	if since, err := time.Parse(time.RFC3339, string(o.authority.Data[sinceKey])); err == nil {
 		s.Published = since
@@ -67,12 +67,12 @@ func (o objects) state(c Config) State {
 	return s
 }
 
-func pairOf(s *corev1.Secret, key string) Pair {
-	return Pair{Certificate: s.Data[key+".crt"], Key: s.Data[key+".key"]}
+func pairOf(s *corev1.Secret, key string) pair {
+	return pair{Certificate: s.Data[key+".crt"], Key: s.Data[key+".key"]}
 }
 
 // store makes one change. What was changed since it was read is a conflict.
-func (o objects) store(ctx context.Context, client corev1client.CoreV1Interface, change Change, planned State) error {
+func (o objects) store(ctx context.Context, client corev1client.CoreV1Interface, change Change, planned state) error {
 	if change.Kind == changeBundle {
 		bundle := o.bundles[change.Name]
 		if bundle.Data == nil {
@@ -106,7 +106,7 @@ func (o objects) store(ctx context.Context, client corev1client.CoreV1Interface,
 	return nil
 }
 
-func put(data map[string][]byte, key string, p Pair) {
+func put(data map[string][]byte, key string, p pair) {
 	if len(p.Certificate)+len(p.Key) > 0 {
 		data[key+".crt"], data[key+".key"] = p.Certificate, p.Key
 	}

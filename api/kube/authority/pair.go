@@ -16,13 +16,13 @@ import (
 
 // holder is a certificate whose key is there.
 type holder struct {
-	pair        Pair
+	pair        pair
 	certificate *x509.Certificate
 	key         crypto.Signer
 }
 
 // read returns nil unless the key is the certificate's.
-func read(p Pair) *holder {
+func read(p pair) *holder {
 	pair, err := tls.X509KeyPair(p.Certificate, p.Key)
 	if err != nil {
 		return nil
@@ -35,7 +35,7 @@ func read(p Pair) *holder {
 }
 
 // readAuthority returns nil unless the pair can sign certificates at a time.
-func readAuthority(p Pair, now time.Time) *holder {
+func readAuthority(p pair, now time.Time) *holder {
 	h := read(p)
 	if h == nil || !vouches(h.certificate, now) {
 		return nil
@@ -89,7 +89,7 @@ func newAuthority(now time.Time) (*holder, error) {
 }
 
 // newLeaf makes a certificate that begins now.
-func newLeaf(by *holder, l Leaf, now time.Time) (*holder, error) {
+func newLeaf(by *holder, l wantedLeaf, now time.Time) (*holder, error) {
 	return issue(by, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: commonName(l.Names[0])},
 		DNSNames:    l.Names,
@@ -103,7 +103,7 @@ func newLeaf(by *holder, l Leaf, now time.Time) (*holder, error) {
 // commonName cuts a name to the 64 bytes of a common name, by which no client verifies.
 func commonName(name string) string { return name[:min(len(name), 64)] }
 
-func (l Leaf) usages() []x509.ExtKeyUsage {
+func (l wantedLeaf) usages() []x509.ExtKeyUsage {
 	if l.Client {
 		return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	}
@@ -133,11 +133,11 @@ func issue(by *holder, template *x509.Certificate) (*holder, error) {
 		return nil, err
 	}
 	return &holder{
-		pair:        Pair{Certificate: encode(certificate), Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})},
+		pair:        pair{Certificate: encode(certificate), Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})},
 		certificate: certificate, key: key,
 	}, nil
 }
 
-func (p Pair) equal(q Pair) bool {
+func (p pair) equal(q pair) bool {
 	return bytes.Equal(p.Certificate, q.Certificate) && bytes.Equal(p.Key, q.Key)
 }

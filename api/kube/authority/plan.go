@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Plan returns what should be stored at a time, given what is, and the changes
+// plan returns what should be stored at a time, given what is, and the changes
 // in the order in which to store them; without changes the state is the same.
 // What is stored in part only is planned anew. Leaves that are not wanted stay as
 // they are. Errors are *field.Error, or crypto/x509's of a key that does not sign.
-func Plan(wanted map[string]Leaf, s State, now time.Time) (State, []Change, error) {
+func plan(wanted map[string]wantedLeaf, s state, now time.Time) (state, []Change, error) {
 	if err := validateLeaves(wanted); err != nil {
 		return s, nil, err
 	}
@@ -40,7 +40,7 @@ func Plan(wanted map[string]Leaf, s State, now time.Time) (State, []Change, erro
 	return planned, append(changes, signed...), nil
 }
 
-// planner is a State that was read.
+// planner is a state that was read.
 type planner struct {
 	now             time.Time
 	authority, next *holder // nil unless it can sign
@@ -58,7 +58,7 @@ type leaf struct {
 	by *x509.Certificate
 }
 
-func newPlanner(wanted map[string]Leaf, s State, now time.Time) *planner {
+func newPlanner(wanted map[string]wantedLeaf, s state, now time.Time) *planner {
 	p := &planner{now: now, former: readAll(s.Former, now), leaves: map[string]*leaf{}, due: map[string]string{}}
 	p.known = slices.Clone(p.former)
 	next, everywhere := readAuthority(s.Next, now), true
@@ -93,7 +93,7 @@ func (p *planner) signer(h *holder) *holder {
 	return h
 }
 
-func (p *planner) readLeaf(name string, want Leaf, pair Pair) {
+func (p *planner) readLeaf(name string, want wantedLeaf, pair pair) {
 	h := read(pair)
 	if h == nil {
 		p.due[name], p.urgent = "there is none that can be read, with its key", true
@@ -156,7 +156,7 @@ func (p *planner) promote() {
 }
 
 // sign replaces the leaves that are due, unless no authority can sign yet.
-func (p *planner) sign(wanted map[string]Leaf) (changes []Change, err error) {
+func (p *planner) sign(wanted map[string]wantedLeaf) (changes []Change, err error) {
 	for _, name := range slices.Sorted(maps.Keys(p.due)) {
 		if p.authority == nil {
 			continue
@@ -198,8 +198,8 @@ func (p *planner) retire() {
 
 // state returns the planner's result; a key that can't sign yet is kept, since
 // an administrator may have put it there.
-func (p *planner) state(s State) State {
-	planned := State{
+func (p *planner) state(s state) state {
+	planned := state{
 		Authority: s.Authority, Published: p.published, Former: encode(p.former...),
 		Leaves: maps.Clone(s.Leaves), Bundles: map[string][]byte{},
 	}
@@ -217,7 +217,7 @@ func (p *planner) state(s State) State {
 		planned.Bundles[place] = encode(trusted...)
 	}
 	if planned.Leaves == nil {
-		planned.Leaves = map[string]Pair{}
+		planned.Leaves = map[string]pair{}
 	}
 	for name, l := range p.leaves {
 		planned.Leaves[name] = l.pair
@@ -225,7 +225,7 @@ func (p *planner) state(s State) State {
 	return planned
 }
 
-func sameAuthorities(s, t State) bool {
+func sameAuthorities(s, t state) bool {
 	return s.Authority.equal(t.Authority) && s.Next.equal(t.Next) &&
 		s.Published.Equal(t.Published) && bytes.Equal(s.Former, t.Former)
 }

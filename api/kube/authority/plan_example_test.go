@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/authority"
 )
 
-func ExamplePlan() {
+func Example_plan() {
 	wanted := map[string]authority.Leaf{"web": {Names: []string{"web.example"}}}
 	stored := authority.State{Bundles: map[string][]byte{"clients": nil}}
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)

@@ -29,27 +29,27 @@ const (
 	skew = 5 * time.Minute
 )
 
-// Pair is a certificate and its private key, each as PEM.
-type Pair struct{ Certificate, Key []byte }
+// pair is a certificate and its private key, each as PEM.
+type pair struct{ Certificate, Key []byte }
 
-// State is what is stored: any bytes, also none. It is a plain value.
-type State struct {
+// state is what is stored: any bytes, also none. It is a plain value.
+type state struct {
 	// Authority signs. Next will, if there is one: Published is when all bundles
 	// were first seen to have it, zero if they have not been.
-	Authority, Next Pair
+	Authority, Next pair
 	Published       time.Time
 	// Former are certificates of authorities that are still trusted, as PEM.
 	Former []byte
 	// Leaves are the certificates by name.
-	Leaves map[string]Pair
+	Leaves map[string]pair
 	// Bundles are the authorities that are trusted, as PEM, by the place where they
 	// are stored. All are the same.
 	Bundles map[string][]byte
 }
 
-// Leaf is what a certificate is to be for: servers of these DNS names, and with
+// wantedLeaf is what a certificate is to be for: servers of these DNS names, and with
 // Client clients of them, too.
-type Leaf struct {
+type wantedLeaf struct {
 	Names  []string
 	Client bool
 }
@@ -81,7 +81,7 @@ var ErrInvalid = errors.New("invalid configuration or input")
 var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`)
 
 // validateLeaves refuses leaves that can't be planned for. Errors are *field.Error.
-func validateLeaves(wanted map[string]Leaf) error {
+func validateLeaves(wanted map[string]wantedLeaf) error {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		which := "wanted[" + name + "].Names"
 		if len(wanted[name].Names) == 0 {

@@ -15,15 +15,15 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// DefaultAudience is the audience of the agents' tokens; no other receiver uses it.
-const DefaultAudience = "spazio-aggregator"
+// defaultAudience is the audience of the agents' tokens; no other receiver uses it.
+const defaultAudience = "spazio-aggregator"
 
 // callers returns the config's callers with the aggregator's defaults.
 func (c Config) callers() server.Config {
 	callers := c.Callers
 	callers.Listen = c.Listen
 	callers.Limits = limits(callers.Limits)
-	callers.Audience = cmp.Or(callers.Audience, DefaultAudience)
+	callers.Audience = cmp.Or(callers.Audience, defaultAudience)
 	if len(callers.Peers) == 0 {
 		callers.Peers = hosts(c.Peers.Targets)
 	}

@@ -33,7 +33,7 @@ type Config struct {
 	DebugDefault bool
 	// Callers configures who may call the service. Its Listen, Reviews, Options and Logger are
 	// the service's own. Limits that are zero are those of pushes, the audience is
-	// DefaultAudience, and Peers are the hosts of Peers.Targets.
+	// defaultAudience, and Peers are the hosts of Peers.Targets.
 	Callers server.Config
 	// Kubeconfig leads to the API server that reviews the callers' tokens; empty means the pod's
 	// own account.
@@ -202,7 +202,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.snapshot != nil {
 		s.snapshot.Save() // with the last pushes
 	}
-	s.logger.Info("aggregator has stopped", "nodes", s.models.Stats().Nodes)
+	s.logger.Info("aggregator has stopped", "nodes", s.models.Nodes())
 	return err
 }
 

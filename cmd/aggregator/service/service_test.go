@@ -162,6 +162,6 @@ func Example() {
 		return
 	}
 	cancel()
-	fmt.Println(s.Run(ctx), s.Models().Stats().Nodes)
+	fmt.Println(s.Run(ctx), s.Models().Nodes())
 	// Output: <nil> 0
 }

@@ -52,19 +52,19 @@ var errTooLong = errors.New("the answer is too long")
 
 // StatusError is an answer that is not 200. A plain value.
 type StatusError struct {
-	// Host is what answered: a host and port, or a port in a namespace; Status the answer's, as in "404 Not Found", Code its number and
-	// Text what was said.
-	Host, Status string
-	Code         int
-	Text         string
+	// host is what answered: a host and port, or a port in a namespace; status the answer's, as in "404 Not Found", code its number and
+	// text what was said.
+	host, status string
+	code         int
+	text         string
 }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("%s answered %s: %s", e.Host, e.Status, e.Text)
+	return fmt.Sprintf("%s answered %s: %s", e.host, e.status, e.text)
 }
 
-// HTTPStatus is the Code.
-func (e *StatusError) HTTPStatus() int { return e.Code }
+// HTTPStatus is the number of the answer's status.
+func (e *StatusError) HTTPStatus() int { return e.code }
 
 // Get returns the answer to a query. One that is not 200 is a *StatusError, which says what
 // the program has said.

@@ -15,9 +15,9 @@ import (
 // ReliefPlugin is the plugin's name in a DeschedulerPolicy.
 const ReliefPlugin = "SpazioRelief"
 
-// ReliefArgs are the plugin's arguments in a DeschedulerPolicy. A field that is not set has the default
+// reliefArgs are the plugin's arguments in a DeschedulerPolicy. A field that is not set has the default
 // of relief.DefaultOptions, where the fields are described.
-type ReliefArgs struct {
+type reliefArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
 	Tolerance   *float64         `json:"tolerance,omitempty"`
@@ -28,8 +28,8 @@ type ReliefArgs struct {
 }
 
 // DeepCopyObject implements runtime.Object.
-func (a *ReliefArgs) DeepCopyObject() runtime.Object {
-	return &ReliefArgs{
+func (a *reliefArgs) DeepCopyObject() runtime.Object {
+	return &reliefArgs{
 		TypeMeta: a.TypeMeta, Tolerance: copied(a.Tolerance), Sustained: copied(a.Sustained), MinAge: copied(a.MinAge),
 		Interval: copied(a.Interval), MaxPerCycle: copied(a.MaxPerCycle),
 	}
@@ -43,7 +43,7 @@ func copied[T any](p *T) *T {
 }
 
 // options returns the planner's options; the error is a *field.Error of package relief.
-func (a *ReliefArgs) options() (relief.Options, error) {
+func (a *reliefArgs) options() (relief.Options, error) {
 	o := relief.DefaultOptions()
 	if a.Tolerance != nil {
 		o.Tolerance = *a.Tolerance
@@ -65,7 +65,7 @@ func (a *ReliefArgs) options() (relief.Options, error) {
 
 // validate is the plugin's in the descheduler's registry.
 func validate(object runtime.Object) error {
-	args, ok := object.(*ReliefArgs)
+	args, ok := object.(*reliefArgs)
 	if !ok {
 		return fmt.Errorf("arguments of %s: %T", ReliefPlugin, object)
 	}

@@ -34,3 +34,6 @@ func Stuck(recorder events.EventRecorder) func(context.Context, time.Time, *v1.P
 		r.reportStuck(ctx, now, []relief.Node{n}, []relief.Decision{{Reason: decision}}, pods)
 	}
 }
+
+// ReliefArgs are the plugin's arguments.
+type ReliefArgs = reliefArgs

@@ -28,9 +28,9 @@ import (
 // Reasons of events: of evicted pods, of nodes that evictions did not help, and of pods whose end is
 // overdue.
 const (
-	NodeOvercommitted       = "NodeOvercommitted"
-	NodeStaysOvercommitted  = "NodeStaysOvercommitted"
-	PodStuckTerminating     = "PodStuckTerminating"
+	nodeOvercommitted       = "NodeOvercommitted"
+	nodeStaysOvercommitted  = "NodeStaysOvercommitted"
+	podStuckTerminating     = "PodStuckTerminating"
 	leftAloneAction         = "LeftAlone"
 	leftAloneNote           = "its room is %.1f typical pods, and evictions do not help: pods that can move do not make its load; it is left alone until %s"
 	evicting, wouldEvict    = "Evicted pod", "Would evict pod"
@@ -59,7 +59,7 @@ type outcome struct {
 }
 
 func newReliever(d *Descheduler, object runtime.Object, handle frameworktypes.Handle) (*reliever, error) {
-	args, ok := object.(*ReliefArgs)
+	args, ok := object.(*reliefArgs)
 	if !ok {
 		return nil, fmt.Errorf("arguments of %s: %T", ReliefPlugin, object)
 	}
@@ -167,7 +167,7 @@ func (r *reliever) carryOut(ctx context.Context, now time.Time, d relief.Decisio
 	switch d.Reason {
 	case relief.Evict:
 		log = log.WithValues("pod", klog.KObj(pod), "target", d.Target, "overcommittedSince", d.Since)
-		err := r.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: ReliefPlugin, Reason: NodeOvercommitted})
+		err := r.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: ReliefPlugin, Reason: nodeOvercommitted})
 		switch {
 		case isLimit(err): // the next cycle begins anew
 			if !repeated {
@@ -188,7 +188,7 @@ func (r *reliever) carryOut(ctx context.Context, now time.Time, d relief.Decisio
 		}
 		if r.service.recorder != nil && node != nil && !r.announced[d.Node].Equal(d.Until) {
 			r.announced[d.Node] = d.Until
-			r.service.recorder.Eventf(node, nil, v1.EventTypeWarning, NodeStaysOvercommitted, leftAloneAction, leftAloneNote, d.Room, d.Until.UTC().Format(time.RFC3339))
+			r.service.recorder.Eventf(node, nil, v1.EventTypeWarning, nodeStaysOvercommitted, leftAloneAction, leftAloneNote, d.Room, d.Until.UTC().Format(time.RFC3339))
 		}
 	case relief.NoContention, relief.ClusterLimit, relief.NoSet:
 		if !repeated {

@@ -146,7 +146,7 @@ var errEnded = errors.New("ended by itself: does the API server have evictions?"
 // register makes the plugin known to the descheduler, beside upstream's.
 func (d *Descheduler) register() {
 	descheduler.SetupPlugins()
-	pluginregistry.Register(ReliefPlugin, d.newRelief, &reliever{}, &ReliefArgs{}, validate, nil, pluginregistry.PluginRegistry)
+	pluginregistry.Register(ReliefPlugin, d.newRelief, &reliever{}, &reliefArgs{}, validate, nil, pluginregistry.PluginRegistry)
 }
 
 // wait ends what Run started.

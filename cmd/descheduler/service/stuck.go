@@ -46,7 +46,7 @@ func (r *reliever) reportPod(ctx context.Context, now time.Time, pod *v1.Pod) {
 	age := terminatingFor(pod, now)
 	klog.FromContext(ctx).Info(stuckPod, "pod", klog.KObj(pod), "node", pod.Spec.NodeName, "terminatingFor", age)
 	if r.service.recorder != nil {
-		r.service.recorder.Eventf(pod, nil, v1.EventTypeWarning, PodStuckTerminating, waitingAction, stuckEventNote, age, pod.Spec.NodeName)
+		r.service.recorder.Eventf(pod, nil, v1.EventTypeWarning, podStuckTerminating, waitingAction, stuckEventNote, age, pod.Spec.NodeName)
 	}
 }
 

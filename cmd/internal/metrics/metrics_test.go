@@ -316,7 +316,7 @@ var ofProcess = sync.OnceFunc(func() { legacyregistry.RawMustRegister(build.Info
 func ofScheduler(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	plugin.NewHub(plugin.HubOptions{})
-	slots.NewFactory(slots.Options{})
+	slots.NewFactory(nil)
 	if _, err := autoscale.New(autoscale.Config{Namespace: "default"}); err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func NewCommand() *cobra.Command {
 		return auto.attach(hub)(ctx, args, handle)
 	}
 	c := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, factory), app.WithPlugin(plugin.ShortestFirst, hub.NewShortestFirst),
-		app.WithPlugin(slots.Name, slots.NewFactory(slots.Options{}).New))
+		app.WithPlugin(slots.Name, slots.NewFactory(nil).New))
 	c.Use = "spazio-scheduler"
 	c.Short = "kube-scheduler with the plugin Spazio, which places pods by what their nodes measure"
 	c.Long = c.Short + ".\n\nWithout --config it serves the pods whose schedulerName is " + service.SpazioProfile +

@@ -88,7 +88,7 @@ func TestSlotsFitIsUpstreams(t *testing.T) {
 		},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	factory := slots.NewFactory(slots.Options{Jobs: clientcache.ToListWatcherWithWatchListSemantics(source, client)})
+	factory := slots.NewFactory(clientcache.ToListWatcherWithWatchListSemantics(source, client))
 	t.Cleanup(func() { cancel(); factory.Wait(); e.informers.Shutdown() })
 	made, err := factory.New(ctx, nil, e)
 	if err != nil {

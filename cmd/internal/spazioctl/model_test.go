@@ -45,7 +45,7 @@ func aggregator(t *testing.T, locals ...agent.Local) string {
 			t.Error(err)
 		}
 	})
-	for s.Models().Stats().Nodes < len(locals) {
+	for s.Models().Nodes() < len(locals) {
 		time.Sleep(time.Millisecond)
 	}
 	return "http://" + s.DebugAddr().String()

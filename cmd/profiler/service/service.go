@@ -28,8 +28,8 @@ import (
 	history "github.com/spazio-scheduler/spazio/profile/profiler/prometheus"
 )
 
-// DefaultAudience is the audience of the agents' tokens; no other receiver uses it.
-const DefaultAudience = "spazio-profiler"
+// defaultAudience is the audience of the agents' tokens; no other receiver uses it.
+const defaultAudience = "spazio-profiler"
 
 // DebugPath shows what is known about all workloads, as JSON.
 const DebugPath = "/debug/profiles"
@@ -44,7 +44,7 @@ type Config struct {
 	// may have it already.
 	DebugDefault bool
 	// Callers configures who may call the service. Its Listen, Reviews and Logger are the
-	// service's own, the service adds to its Options, and the audience is DefaultAudience.
+	// service's own, the service adds to its Options, and the audience is defaultAudience.
 	Callers server.Config
 	// Kubeconfig leads to the API server; empty means the pod's own account.
 	Kubeconfig string
@@ -160,7 +160,7 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 func (c Config) callers() server.Config {
 	callers := c.Callers
 	callers.Listen = c.Listen
-	callers.Audience = cmp.Or(callers.Audience, DefaultAudience)
+	callers.Audience = cmp.Or(callers.Audience, defaultAudience)
 	callers.Limits.Age = cmp.Or(callers.Limits.Age, time.Hour)
 	callers.Limits.Message = cmp.Or(callers.Limits.Message, 64<<10+1<<10)
 	// An agent's connection has one stream, whose headers nothing will refer to again.

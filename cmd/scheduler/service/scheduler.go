@@ -72,7 +72,7 @@ func New(ctx context.Context, c Config) (*Scheduler, error) {
 	if c.Kubeconfig == "" {
 		return nil, &field.Error{Package: "scheduler", Field: "Kubeconfig", Value: c.Kubeconfig, Err: fmt.Errorf("%w: must name a file", errInvalid)}
 	}
-	s := &Scheduler{hub: c.Hub, autoscale: c.Autoscale, slots: slots.NewFactory(slots.Options{})}
+	s := &Scheduler{hub: c.Hub, autoscale: c.Autoscale, slots: slots.NewFactory(nil)}
 	if s.hub == nil {
 		// It has no leader election; its process may, for something else.
 		o := plugin.HubOptions{Leading: func() bool { return true }}

@@ -34,7 +34,7 @@ type External struct {
 	// (server.Config.SeedPaths).
 	SeedPaths        bool
 	DefaultNamespace string
-	// Audience is the audience of accepted tokens; default backend.DefaultAudience.
+	// Audience is the audience of accepted tokens; default that of the backend.
 	Audience string
 	// Review is how long the API server's answers count, about the owner of a token and about
 	// what a caller may do; default backend.DefaultReview.

@@ -12,3 +12,6 @@ const (
 
 // Loads returns the core-seconds of each package.
 func (m *Machine) Loads() []load { return append([]load(nil), m.loads...) }
+
+// Validate returns the error of a field out of range.
+func (c Config) Validate() error { return c.validate() }

@@ -41,8 +41,8 @@ type Config struct {
 	Random *rand.Rand
 }
 
-// Validate names the first field that is out of range.
-func (c Config) Validate() error {
+// validate names the first field that is out of range.
+func (c Config) validate() error {
 	for _, f := range []struct {
 		name string
 		ok   bool
@@ -99,7 +99,7 @@ type counter struct {
 
 // New makes the tree. Close leaves the files.
 func New(c Config) (*Machine, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	if c.Range == 0 {

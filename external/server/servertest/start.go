@@ -104,24 +104,24 @@ const Audience = "spazio-external"
 type Right struct {
 	Verbs []server.Verb
 	Kinds []wire.Kind
-	// Namespace is where, empty everywhere.
-	Namespace string
-	// External lets write a job's data, and nothing else of it.
-	External bool
+	// namespace is where, empty everywhere.
+	namespace string
+	// external lets write a job's data, and nothing else of it.
+	external bool
 }
 
 // all are all rights; in one namespace, if it is not empty.
 func all(namespace string) []Right {
 	return append(View(namespace),
-		Right{Verbs: []server.Verb{server.Create, server.Update, server.Patch, server.Delete}, Kinds: []wire.Kind{wire.Schedulings}, Namespace: namespace},
-		Right{Verbs: []server.Verb{server.Update, server.Patch}, Kinds: []wire.Kind{wire.Jobs}, Namespace: namespace, External: true})
+		Right{Verbs: []server.Verb{server.Create, server.Update, server.Patch, server.Delete}, Kinds: []wire.Kind{wire.Schedulings}, namespace: namespace},
+		Right{Verbs: []server.Verb{server.Update, server.Patch}, Kinds: []wire.Kind{wire.Jobs}, namespace: namespace, external: true})
 }
 
 // View are the rights to see everything; in one namespace, if it is not empty.
 func View(namespace string) []Right {
 	return []Right{{
 		Verbs: []server.Verb{server.Get, server.List, server.Watch},
-		Kinds: []wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings}, Namespace: namespace,
+		Kinds: []wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings}, namespace: namespace,
 	}}
 }
 
@@ -184,7 +184,7 @@ func (i *Identities) Authorize(_ context.Context, caller server.Caller, access s
 	}
 	for _, r := range i.rights[caller.Name] {
 		if slices.Contains(r.Verbs, access.Verb) && slices.Contains(r.Kinds, kind) &&
-			(r.Namespace == "" || r.Namespace == access.Namespace) && r.External == access.External {
+			(r.namespace == "" || r.namespace == access.Namespace) && r.external == access.External {
 			return nil
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/node/publish"
 )
 
@@ -117,7 +118,7 @@ func TestFlood(t *testing.T) {
 		agentPods[node] = agentPod(t, client, agentAccount, node)
 		return publish.SignalsConfig{Targets: []string{signals}, Transport: trust, TokenFile: tokenFor(t, client, agentAccount, "spazio-scheduler", agentPods[node])}
 	})
-	scrapers := map[string]cluster.Scraper{"scheduler": cluster.NewScraper("http://"+debug, ""), "aggregator": cluster.NewScraper("http://"+metrics, "")}
+	scrapers := map[string]endpoint.Scraper{"scheduler": cluster.NewScraper("http://"+debug, ""), "aggregator": cluster.NewScraper("http://"+metrics, "")}
 	cluster.WaitMetric(t, scrapers["scheduler"], `spazio_nodes{state="fresh"}`, float64(len(machines)))
 	cluster.WaitMetric(t, scrapers["aggregator"], "spazio_aggregator_ready", 1)
 	node := machines[0].Name()

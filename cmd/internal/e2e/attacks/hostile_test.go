@@ -20,6 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/plugintest"
 )
 
 // publishOnce sends reports over a stream of their own and returns the code that the scheduler ends it
@@ -101,7 +102,7 @@ func falsehoods() []falsehood {
 // it means no room.
 func TestFalseReportsChangeNothing(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
-	var seen cluster.Reservations
+	var seen plugintest.Reservations
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	address := hub.Addr().String()
 	nodes := cluster.NewPlaceNodes(t, client, 5, cluster.Places, address)
@@ -156,7 +157,7 @@ func TestFalseReportsChangeNothing(t *testing.T) {
 // than a report counts.
 func TestFutureAgentIsOutlived(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
-	var seen cluster.Reservations
+	var seen plugintest.Reservations
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: 2 * time.Second}, StalePolicy: "Reject"}
 	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{OnReserve: seen.Observe})
 	address := hub.Addr().String()

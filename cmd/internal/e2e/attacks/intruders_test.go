@@ -29,6 +29,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -36,7 +37,7 @@ import (
 type door struct {
 	name, address      string
 	audience, opposite string // of its tokens, and of the other server's
-	metrics            cluster.Scraper
+	metrics            endpoint.Scraper
 	trust              transport.Config
 	// say reports for a node as its agent would, padded by so many bytes.
 	say func(ctx context.Context, c *grpc.ClientConn, node string, sequence uint64, padding int) error
@@ -67,7 +68,7 @@ func (d *door) connect(t *testing.T, token string) (*grpc.ClientConn, context.Co
 
 // value reads a counter, which may not exist yet.
 func (d *door) value(metric string) float64 {
-	v, _ := d.metrics.Value(metric)
+	v, _ := d.metrics.Value(context.Background(), metric)
 	return v
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -61,9 +62,9 @@ func (s *attacker) end() {
 }
 
 // memory returns a process's resident memory.
-func memory(t *testing.T, s cluster.Scraper) float64 {
+func memory(t *testing.T, s endpoint.Scraper) float64 {
 	t.Helper()
-	bytes, err := s.Value("process_resident_memory_bytes")
+	bytes, err := s.Value(t.Context(), "process_resident_memory_bytes")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ const (
 
 // besieged runs attackers against a server that has just started, first all kinds together, then one
 // after the other.
-func besieged(t *testing.T, s cluster.Scraper, cases []*attacker, honest func() error) {
+func besieged(t *testing.T, s endpoint.Scraper, cases []*attacker, honest func() error) {
 	t.Helper()
 	endure(t, s, "all of them together", honest, cases...)
 	for _, c := range cases {
@@ -97,7 +98,7 @@ func besieged(t *testing.T, s cluster.Scraper, cases []*attacker, honest func() 
 }
 
 // endure measures a server's growth during attacks, while honest clients are served.
-func endure(t *testing.T, s cluster.Scraper, name string, honest func() error, at ...*attacker) {
+func endure(t *testing.T, s endpoint.Scraper, name string, honest func() error, at ...*attacker) {
 	t.Helper()
 	before := memory(t, s)
 	for _, c := range at {

@@ -224,7 +224,7 @@ func (k *karpenterCluster) step(t *testing.T) {
 			if len(k.nodes) < baseNodes && k.most < baseNodes {
 				places = basePods
 			}
-			n = cluster.NewPlaceNode(t, k.client, simnode.NodeSpec{Name: node.Name, Cores: 16, Memory: 32 << 30}, places, k.targets...)
+			n = newPlaceNode(t, k.client, simnode.NodeSpec{Name: node.Name, Cores: 16, Memory: 32 << 30}, places, k.targets...)
 			n.SetUsage(publishtest.Usage{Cores: 16, Bytes: 32 << 30, PodCores: podCores, PodBytes: 256 << 20})
 			k.nodes[node.Name] = n
 		}

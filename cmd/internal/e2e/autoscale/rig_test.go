@@ -17,8 +17,10 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale"
+	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/node/publish/publishtest"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
 const (
@@ -42,6 +44,20 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	return newRigWith(t, "testdata/capacitybuffers.yaml")
+}
+
+// newPlaceNode registers and runs a node of a given size. One that is already in the API server becomes
+// ready, and stays when the test ends.
+func newPlaceNode(t *testing.T, client kubernetes.Interface, spec simnode.NodeSpec, places int, schedulers ...string) *cluster.PlaceNode {
+	t.Helper()
+	n := &cluster.PlaceNode{Places: publishtest.NewPlaces(spec.Name, places)}
+	n.Timed = simnode.NewTimed(spec, n.SetRunning)
+	cluster.Join(t, simnode.Config{Client: client, Machines: []simnode.Machine{n}})
+	if err := n.Places.StartAgent(publish.SignalsConfig{Targets: schedulers}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.KillAgent)
+	return n
 }
 
 // newRigWith is newRig with the definition of CapacityBuffers in a file. Spazio's namespace enforces

@@ -128,7 +128,7 @@ func TestClusterAutoscalerAsDocumented(t *testing.T) {
 	size := simnode.NodeSpec{Cores: 16, Memory: 32 << 30}
 	for i := range 3 {
 		size.Name = fmt.Sprintf("busy-%d", i)
-		n := cluster.NewPlaceNode(t, r.client, size, 25, hub.Addr().String())
+		n := newPlaceNode(t, r.client, size, 25, hub.Addr().String())
 		n.SetUsage(publishtest.Usage{Cores: 16, Bytes: 32 << 30, PodCores: 0.4, PodBytes: 256 << 20})
 	}
 	cluster.WaitSignals(t, hub, "fresh", 3)

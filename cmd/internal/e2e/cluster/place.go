@@ -24,17 +24,6 @@ func newPlaceNode(spec simnode.NodeSpec, places int) *PlaceNode {
 	return n
 }
 
-// NewPlaceNode is NewPlaceNodes for one node of a given size. A node that is already in the API server
-// becomes ready, and stays when the test ends.
-func NewPlaceNode(t testing.TB, client kubernetes.Interface, spec simnode.NodeSpec, places int, schedulers ...string) *PlaceNode {
-	t.Helper()
-	n := newPlaceNode(spec, places)
-	n.reports.Targets = schedulers
-	Join(t, simnode.Config{Client: client, Machines: []simnode.Machine{n}})
-	n.StartAgent(t)
-	return n
-}
-
 // StartAgent begins to report, until KillAgent or the test's end.
 func (n *PlaceNode) StartAgent(t testing.TB) {
 	t.Helper()

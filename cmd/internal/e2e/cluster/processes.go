@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"net/http"
@@ -87,27 +86,19 @@ func (c *Command) Interrupt(t *testing.T) {
 	}
 }
 
-// Scraper reads the metrics of a process.
-type Scraper struct{ endpoint.Scraper }
-
 // NewScraper returns a scraper of the URL, with a bearer token unless that is
 // empty.
-func NewScraper(url, token string) Scraper {
+func NewScraper(url, token string) endpoint.Scraper {
 	// The scheduler issues its own certificate.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
-	return Scraper{endpoint.Scraper{URL: url, Token: token, Client: &http.Client{Transport: transport}}}
-}
-
-// Value returns a metric; its labels, if any, belong to its name.
-func (s Scraper) Value(metric string) (float64, error) {
-	return s.Scraper.Value(context.Background(), metric)
+	return endpoint.Scraper{URL: url, Token: token, Client: &http.Client{Transport: transport}}
 }
 
 // WaitMetric waits until the metric has the value.
-func WaitMetric(t *testing.T, s Scraper, metric string, want float64) {
+func WaitMetric(t *testing.T, s endpoint.Scraper, metric string, want float64) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("%s is %v", metric, want), func() (bool, any) {
-		got, err := s.Value(metric)
+		got, err := s.Value(t.Context(), metric)
 		return err == nil && got == want, fmt.Sprint(got, err)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
@@ -16,7 +17,7 @@ import (
 type Replica struct {
 	Command
 	Signals string // the address that agents publish to
-	Metrics Scraper
+	Metrics endpoint.Scraper
 }
 
 // NewReplica returns a replica that is not yet started, with further flags. Its lease is short, but
@@ -70,7 +71,7 @@ func Leader(t *testing.T, replicas []*Replica) (found *Replica) {
 	t.Helper()
 	Eventually(t, "a leader", func() (bool, any) {
 		for _, r := range replicas {
-			led, err := r.Metrics.Value(`leader_election_master_status{name="kube-scheduler"}`)
+			led, err := r.Metrics.Value(t.Context(), `leader_election_master_status{name="kube-scheduler"}`)
 			if err == nil && led == 1 {
 				found = r
 			}

@@ -90,20 +90,6 @@ func WaitEmpty(t testing.TB, hub *plugin.Hub) {
 	})
 }
 
-// Reservations checks every reservation.
-type Reservations struct{ plugintest.Reservations }
-
-// Check fails the test for every wrong reservation, and for fewer than n.
-func (r *Reservations) Check(t testing.TB, n int) {
-	t.Helper()
-	for _, fault := range r.Faults() {
-		t.Errorf("reserved against the signal: %s", fault)
-	}
-	if count, _ := r.Counts(""); count < n {
-		t.Errorf("got %d reservations by a signal, want at least %d", count, n)
-	}
-}
-
 // CheckNothingLeft removes all pods and waits until the scheduler has forgotten
 // them.
 func CheckNothingLeft(t *testing.T, client kubernetes.Interface, hub *plugin.Hub) {

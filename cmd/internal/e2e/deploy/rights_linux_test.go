@@ -28,6 +28,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -201,7 +202,7 @@ func (c *container) reports(t *testing.T, schedulers []*container) publish.Signa
 }
 
 // scraper queries the scheduler as an administrator.
-func (c *container) scraper(t *testing.T) cluster.Scraper {
+func (c *container) scraper(t *testing.T) endpoint.Scraper {
 	t.Helper()
 	return cluster.NewScraper("https://"+c.ports[10259], cluster.Plane(t).RESTConfig().BearerToken)
 }
@@ -229,7 +230,7 @@ func lead(t *testing.T, schedulers []*container) (found *container) {
 	t.Helper()
 	cluster.Eventually(t, "a leader", func() (bool, any) {
 		for _, s := range schedulers {
-			if led, err := s.scraper(t).Value(`leader_election_master_status{name="kube-scheduler"}`); err == nil && led == 1 {
+			if led, err := s.scraper(t).Value(t.Context(), `leader_election_master_status{name="kube-scheduler"}`); err == nil && led == 1 {
 				found = s
 			}
 		}

@@ -34,7 +34,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/testbed/service"
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/wire"
-	"github.com/spazio-scheduler/spazio/operator/backend"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
@@ -189,7 +188,7 @@ func (r *rig) waitMayIn(namespace, user, verb, resource string) {
 func (r *rig) token(account, audience string, edit ...func(*authenticationv1.TokenRequestSpec)) string {
 	r.Helper()
 	if audience == "" {
-		audience = backend.DefaultAudience
+		audience = "spazio-external"
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
 	for _, e := range edit {

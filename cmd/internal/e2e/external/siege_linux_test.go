@@ -81,7 +81,7 @@ func TestUnauthenticatedCallersUseLittleOfTheInterface(t *testing.T) {
 	}
 	memory := func() float64 {
 		t.Helper()
-		bytes, err := s.Value("process_resident_memory_bytes")
+		bytes, err := s.Value(t.Context(), "process_resident_memory_bytes")
 		if err != nil {
 			t.Fatal(err)
 		}

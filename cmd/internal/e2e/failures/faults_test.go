@@ -19,6 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/plugintest"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -39,7 +40,7 @@ func TestDeadAgent(t *testing.T) {
 		{policy: reserve.Reject, last: 20, dead: 0},
 	} {
 		t.Run(fmt.Sprint(c.policy, c.last), func(t *testing.T) {
-			var seen cluster.Reservations
+			var seen plugintest.Reservations
 			var clock warped
 			args := plugin.SpazioArgs{StalePolicy: c.policy.String(), MaxAge: metav1.Duration{Duration: maxAge}}
 			hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.Observe})
@@ -101,7 +102,7 @@ func (w *warped) pass(t *testing.T, hub *plugin.Hub, d, maxAge time.Duration, re
 func TestSilentNode(t *testing.T) {
 	const nodes, waiting, line, maxAge = 10, 500, cluster.Cores, 2 * time.Minute
 	client, kubeconfig := cluster.Connect(t)
-	var seen cluster.Reservations
+	var seen plugintest.Reservations
 	var clock warped
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: maxAge}}
 	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.Observe})
@@ -140,7 +141,7 @@ func TestPodsThatNeverStart(t *testing.T) {
 	const nodes, room, bad, maxAge = 2, 100, 100, 2 * time.Hour
 	const mute = nodes * cluster.Cores
 	client, kubeconfig := cluster.Connect(t)
-	var seen cluster.Reservations
+	var seen plugintest.Reservations
 	var clock warped
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: maxAge}}
 	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.Observe})
@@ -213,7 +214,7 @@ func stall(t *testing.T, client kubernetes.Interface, name string) {
 func TestAllAgentsDead(t *testing.T) {
 	const nodes, each, maxAge = 10, 2, 2 * time.Minute
 	client, kubeconfig := cluster.Connect(t)
-	var seen cluster.Reservations
+	var seen plugintest.Reservations
 	var clock warped
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: maxAge}}
 	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.Observe})
@@ -258,7 +259,7 @@ func TestSlowAPIServer(t *testing.T) {
 	const pods = 80
 	client, kubeconfig := cluster.Connect(t)
 	_, slow := newLink(t, kubeconfig, 125*time.Millisecond)
-	var seen cluster.Reservations
+	var seen plugintest.Reservations
 	hub, _ := cluster.StartScheduler(t, slow, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	nodes := cluster.NewPlaceNodes(t, client, 5, cluster.Places, hub.Addr().String())
 	cluster.WaitSignals(t, hub, "fresh", len(nodes))
@@ -277,7 +278,7 @@ func TestPodsDeletedWhileReserved(t *testing.T) {
 	const nodes, pods = 4, 8
 	client, kubeconfig := cluster.Connect(t)
 	way, held := newLink(t, kubeconfig, 0)
-	var seen cluster.Reservations
+	var seen plugintest.Reservations
 	hub, _ := cluster.StartScheduler(t, held, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	machines := cluster.NewPlaceNodes(t, client, nodes, cluster.Places, hub.Addr().String())
 	cluster.WaitSignals(t, hub, "fresh", nodes)
@@ -316,7 +317,7 @@ func TestPodsDeletedWhileReserved(t *testing.T) {
 func TestNodeRecreated(t *testing.T) {
 	const pods = 40
 	client, kubeconfig := cluster.Connect(t)
-	var seen cluster.Reservations
+	var seen plugintest.Reservations
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	nodes := cluster.NewPlaceNodes(t, client, 2, cluster.Places, hub.Addr().String())
 	cluster.WaitSignals(t, hub, "fresh", 2)
@@ -359,7 +360,7 @@ func TestManyPendingPods(t *testing.T) {
 			t.Errorf("delete the priority class: %v", err)
 		}
 	})
-	var seen cluster.Reservations
+	var seen plugintest.Reservations
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	nodes := cluster.NewPlaceNodes(t, client, 3, 0, hub.Addr().String())
 	cluster.WaitSignals(t, hub, "fresh", len(nodes))

@@ -12,35 +12,47 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/spazio-scheduler/spazio/api/kube/authority"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/plugintest"
 )
 
-// stage is the stored state at a time of a rotation: the scheduler's certificate and the bundle.
-type stage struct {
-	leaf   authority.Pair
-	bundle []byte
-}
+// stage is the stored state at a time of a rotation: the scheduler's certificate, its key and the bundle.
+type stage struct{ certificate, key, bundle []byte }
 
-// stages returns those of a year's change of authority. The planner's days are before the test, so that
-// everything it issues is valid: one authority; the next is trusted; it signs; the first is dropped.
+// stages returns those of a year's change of authority. The days are before the test, so that everything
+// that is issued is valid: one authority; the next is trusted; it signs; the first is dropped.
 func stages(t *testing.T) (all []stage) {
 	t.Helper()
-	const name, day = "scheduler", 24 * time.Hour
-	wanted := map[string]authority.Leaf{name: {Names: []string{"localhost"}}}
-	stored, now := authority.State{Bundles: map[string][]byte{"all": nil}}, time.Now()
+	const namespace, day = "spazio-system", 24 * time.Hour
+	called := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+	client := fake.NewClientset(&corev1.Secret{ObjectMeta: called("spazio-ca")},
+		&corev1.Secret{ObjectMeta: called("scheduler-tls")}, &corev1.ConfigMap{ObjectMeta: called("spazio-trust")}).CoreV1()
+	now := time.Now()
 	for _, days := range []time.Duration{-400, -61, -30, -29, 0, 8} {
-		var err error
-		if stored, _, err = authority.Plan(wanted, stored, now.Add(days*day)); err != nil {
+		if _, err := authority.Ensure(t.Context(), client, authority.Config{
+			Namespace: namespace, ClusterDomain: "cluster.local", Now: func() time.Time { return now.Add(days * day) },
+			Servers: []authority.Server{{Name: "scheduler", Services: []string{"localhost"}}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		secret, err := client.Secrets(namespace).Get(t.Context(), "scheduler-tls", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trust, err := client.ConfigMaps(namespace).Get(t.Context(), "spazio-trust", metav1.GetOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if days != -400 && days != -29 {
-			all = append(all, stage{stored.Leaves[name], stored.Bundles["all"]})
+			all = append(all, stage{secret.Data["tls.crt"], secret.Data["tls.key"], []byte(trust.Data["ca.crt"])})
 		}
 	}
 	return all
@@ -58,14 +70,14 @@ func put(t *testing.T, path string, text []byte) {
 }
 
 // shown fails the test unless a server presents a certificate.
-func shown(t *testing.T, address string, leaf authority.Pair) {
+func shown(t *testing.T, address string, certificate []byte) {
 	t.Helper()
 	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	block, _ := pem.Decode(leaf.Certificate)
+	block, _ := pem.Decode(certificate)
 	if got := connection.ConnectionState().PeerCertificates[0]; !bytes.Equal(got.Raw, block.Bytes) {
 		t.Errorf("got the certificate of %v, by %q", got.NotBefore, got.Issuer.CommonName)
 	}
@@ -109,11 +121,11 @@ func rotate(t *testing.T, stages []stage, limit time.Duration) time.Duration {
 	dir := t.TempDir()
 	leaf, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	exchange := func(s stage) {
-		put(t, key, s.leaf.Key)
-		put(t, leaf, s.leaf.Certificate)
+		put(t, key, s.key)
+		put(t, leaf, s.certificate)
 	}
 	exchange(stages[0])
-	var seen cluster.Reservations
+	var seen plugintest.Reservations
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{
 		TLSCertFile: leaf, TLSKeyFile: key, StalePolicy: "Reject", MaxAge: metav1.Duration{Duration: limit},
 	}, plugin.HubOptions{OnReserve: seen.Observe})
@@ -157,7 +169,7 @@ func rotate(t *testing.T, stages []stage, limit time.Duration) time.Duration {
 			return watched.oldest()
 		}
 		exchange(stages[i])
-		shown(t, hub.Addr().String(), stages[i].leaf)
+		shown(t, hub.Addr().String(), stages[i].certificate)
 		if again("a new certificate") {
 			return watched.oldest()
 		}

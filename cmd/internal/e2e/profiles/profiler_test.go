@@ -29,6 +29,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
@@ -93,7 +94,7 @@ func startProfiler(t *testing.T, kubeconfig string, args ...string) *process {
 	return p
 }
 
-func (p *process) metrics() cluster.Scraper { return cluster.NewScraper("http://"+p.debug, "") }
+func (p *process) metrics() endpoint.Scraper { return cluster.NewScraper("http://"+p.debug, "") }
 
 // state returns the profiler's state.
 func (p *process) state(t *testing.T) (profiler.State, error) {
@@ -369,13 +370,13 @@ func TestTokensAreOfNodes(t *testing.T) {
 		{"node-mine", "foreign", "spazio-profiler", `spazio_identities_total{result="refused"}`},
 		{"node-mine", "usage-agent", "spazio-scheduler", `spazio_identities_total{result="refused"}`},
 	} {
-		before, err := p.metrics().Value(attempt.metric)
+		before, err := p.metrics().Value(t.Context(), attempt.metric)
 		if err != nil {
 			t.Fatal(err)
 		}
 		as(attempt.node, attempt.account, attempt.audience).read(other, 9, 64<<30)
 		cluster.Eventually(t, fmt.Sprint(attempt, " is refused and counted"), func() (bool, any) {
-			now, err := p.metrics().Value(attempt.metric)
+			now, err := p.metrics().Value(t.Context(), attempt.metric)
 			return err == nil && now > before, fmt.Sprint(now, err)
 		})
 	}

@@ -438,7 +438,7 @@ func TestRecommendWithoutAPermission(t *testing.T) {
 			}
 			// A list may come by a watch, and then nothing fails.
 			cluster.Eventually(t, "what fails is counted", func() (bool, any) {
-				n, err := p.metrics().Value(counter)
+				n, err := p.metrics().Value(t.Context(), counter)
 				ok, _ := done[lacking]()
 				return err == nil && n > 0 || right.Verb == "list" && ok, fmt.Sprint(counter, n, err)
 			})

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/spazio-scheduler/spazio/cmd/descheduler/service"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/relief"
 )
@@ -230,7 +229,7 @@ func TestLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
-			return e.Reason == service.NodeStaysOvercommitted && e.Regarding.Name == hot.Name() && e.Type == corev1.EventTypeWarning
+			return e.Reason == "NodeStaysOvercommitted" && e.Regarding.Name == hot.Name() && e.Type == corev1.EventTypeWarning
 		}), len(list.Items)
 	})
 	time.Sleep(settle)

@@ -74,7 +74,7 @@ func checkMarked(t *testing.T, client kubernetes.Interface, want int) {
 	marked := 0
 	for _, pod := range pods.Items {
 		for _, c := range pod.Status.Conditions {
-			if c.Type == plugin.OverdueCondition && c.Status == v1.ConditionTrue && pod.Spec.NodeName != "" {
+			if c.Type == "spazio-scheduler.github.io/overdue" && c.Status == v1.ConditionTrue && pod.Spec.NodeName != "" {
 				marked++
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/plugintest"
 )
 
 const (
@@ -15,7 +16,7 @@ const (
 
 func TestReservationsKeepToTheSignal(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
-	var seen cluster.Reservations
+	var seen plugintest.Reservations
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	nodes := cluster.NewPlaceNodes(t, client, nodeCount, cluster.Places, hub.Addr().String())
 	full := nodes[0]
@@ -39,7 +40,7 @@ func TestReservationsKeepToTheSignal(t *testing.T) {
 
 func TestRestartedSchedulerKeepsToTheSignal(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
-	var seen cluster.Reservations
+	var seen plugintest.Reservations
 	options := plugin.HubOptions{OnReserve: seen.Observe}
 	hub, stop := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, options)
 	address := hub.Addr().String()

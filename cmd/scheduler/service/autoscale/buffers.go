@@ -185,7 +185,7 @@ func (c *Controller) apply(name string, meta *metav1.ObjectMeta, object any, app
 
 // applyOptions are those of a server-side apply; force takes fields over from other managers.
 func applyOptions(force bool) metav1.PatchOptions {
-	return metav1.PatchOptions{FieldManager: FieldManager, Force: &force}
+	return metav1.PatchOptions{FieldManager: fieldManager, Force: &force}
 }
 
 // capacityBuffer has the fields of a CapacityBuffer that are written.

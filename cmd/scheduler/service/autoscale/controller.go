@@ -27,8 +27,8 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// FieldManager is whose fields the Controller's are in the objects that it writes.
-const FieldManager = "spazio-autoscale"
+// fieldManager is whose fields the Controller's are in the objects that it writes.
+const fieldManager = "spazio-autoscale"
 
 const (
 	// WaitingForNodes is the reason of the events on pods that a buffer asks nodes for.

@@ -10,7 +10,7 @@
 //   - protects nodes that are busy by measurement and idle by requests from being drained, by the
 //     annotations of both autoscalers.
 //
-// It writes by server-side apply as the field manager [FieldManager], so that an annotation that
+// It writes by server-side apply as the field manager spazio-autoscale, so that an annotation that
 // somebody else set stays when ours goes. Everything that it has written has a label, by which the
 // next leader finds it. A planner, which knows no API, decides what should
 // exist.

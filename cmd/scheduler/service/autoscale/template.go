@@ -165,7 +165,7 @@ func nameOf(workload string) string {
 func (c *Controller) objectMeta(workload string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: nameOf(workload), Namespace: c.config.Namespace,
-		Labels:          map[string]string{bufferLabel: labelValue, "app.kubernetes.io/managed-by": FieldManager},
+		Labels:          map[string]string{bufferLabel: labelValue, "app.kubernetes.io/managed-by": fieldManager},
 		Annotations:     map[string]string{workloadAnnotation: workload},
 		OwnerReferences: c.owners,
 	}
