@@ -155,9 +155,13 @@ func (a *Agent) notice(_ string, n *spaziov1.Notice) {
 	}
 }
 
+// Report returns the newest report, which must not be modified; ok is false
+// before the first.
+func (a *Agent) Report() (r agent.Report, ok bool) { return a.loop.lastReport() }
+
 // Why explains the newest report; Explain puts it in words. It waits for the
 // sample that is being taken, at most until ctx ends. Before the first report the
-// error is errNoReport.
+// error is ErrNoReport.
 func (a *Agent) Why(ctx context.Context) (agent.Why, error) { return a.loop.why(ctx) }
 
 // Health returns an error if no good sample was taken for ten periods.
@@ -172,7 +176,7 @@ func (a *Agent) Ready() error {
 		return fmt.Errorf("pods: %w", err)
 	}
 	if _, ok := a.loop.lastReport(); !ok {
-		return errNoReport
+		return ErrNoReport
 	}
 	if len(a.config.Schedulers) > 0 && a.signals.Connected() == 0 {
 		return errors.New("no scheduler is connected")
@@ -232,8 +236,8 @@ func DefaultProcessLimits() ProcessLimits { return ProcessLimits{Memory: 20 << 2
 // so little garbage that collecting it twice as often costs nothing to be seen.
 const gcPercent = 50
 
-// validate returns a *field.Error for the first field out of range.
-func (l ProcessLimits) validate() error {
+// Validate returns a *field.Error for the first field out of range.
+func (l ProcessLimits) Validate() error {
 	switch {
 	case l.Memory < 0:
 		return refuse("Memory", l.Memory, "must not be negative")
@@ -245,7 +249,7 @@ func (l ProcessLimits) validate() error {
 
 // Apply sets the limits of the whole process. It is not for concurrent use.
 func (l ProcessLimits) Apply() error {
-	if err := l.validate(); err != nil {
+	if err := l.Validate(); err != nil {
 		return err
 	}
 	if l.Memory > 0 {

@@ -275,8 +275,8 @@ func (c Config) pipeline(incarnation uint64) (agent.Config, error) {
 // ErrInvalid is the reason of every field.Error of this package.
 var ErrInvalid = publish.ErrInvalid
 
-// errNoReport is returned while the agent has made no report yet.
-var errNoReport = errors.New("no report yet")
+// ErrNoReport is returned while the agent has made no report yet.
+var ErrNoReport = errors.New("no report yet")
 
 func refuse(name string, value any, reason string) error {
 	return &field.Error{Package: "node", Field: name, Value: value, Err: fmt.Errorf("%w: %s", ErrInvalid, reason)}

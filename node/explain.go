@@ -306,7 +306,7 @@ func (a *Agent) Handler() http.Handler {
 		}
 		why, err := a.Why(r.Context())
 		switch {
-		case errors.Is(err, errNoReport):
+		case errors.Is(err, ErrNoReport):
 			http.Error(w, err.Error(), http.StatusNotFound)
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)

@@ -27,7 +27,6 @@ var (
 	NewPowerMeter  = newPowerMeter
 	NewTicker      = newTicker
 	NewWatchdog    = newWatchdog
-	ErrNoReport    = errNoReport
 	Utilisation    = utilisation
 )
 
@@ -47,9 +46,3 @@ func (w *watchdog) Tick(at time.Time) (pace, bool)                   { return w.
 func (s *schedule) Next(elapsed time.Duration) time.Duration         { return s.next(elapsed) }
 func (t *ticker) Run(tick func())                                    { t.run(tick) }
 func (t *ticker) Stop()                                              { t.stop() }
-
-// Report returns the newest report.
-func (a *Agent) Report() (r agent.Report, ok bool) { return a.loop.lastReport() }
-
-// Validate returns the error of a limit out of range.
-func (l ProcessLimits) Validate() error { return l.validate() }

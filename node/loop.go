@@ -155,11 +155,11 @@ func (l *loop) health() error {
 }
 
 // why explains the last report. It waits for the pipeline, at most until ctx
-// ends; before the first report the error is errNoReport.
+// ends; before the first report the error is ErrNoReport.
 func (l *loop) why(ctx context.Context) (agent.Why, error) {
 	a, err := l.input.ask(ctx, l.stopped)
 	if err == nil && !a.ok {
-		err = errNoReport
+		err = ErrNoReport
 	}
 	return a.why, err
 }

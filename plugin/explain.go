@@ -19,10 +19,10 @@ import (
 )
 
 // Explain returns what the plugin knows of a pod, given as namespace/name or as
-// UID. Errors are ErrUnknownPod and errNotStarted, wrapped.
+// UID. Errors are ErrUnknownPod and ErrNotStarted, wrapped.
 func (h *Hub) Explain(name string) (Explanation, error) {
 	if h.Addr() == nil {
-		return Explanation{}, fmt.Errorf("plugin: %w", errNotStarted)
+		return Explanation{}, fmt.Errorf("plugin: %w", ErrNotStarted)
 	}
 	pod, err := h.findPod(name)
 	if err != nil {

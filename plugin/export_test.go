@@ -133,12 +133,3 @@ func (h *Hub) KnownPods() int {
 	defer h.workloads.mu.RUnlock()
 	return len(h.workloads.byPod)
 }
-
-// ErrNotStarted and OverdueCondition are what the package itself calls them.
-var (
-	ErrNotStarted    = errNotStarted
-	OverdueCondition = overdueCondition
-)
-
-// ExplainNode returns what the plugin knows of a node.
-func (h *Hub) ExplainNode(name string) (NodeExplanation, error) { return h.explainNode(name) }

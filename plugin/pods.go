@@ -225,7 +225,7 @@ func (h *Hub) markNext(ctx context.Context) bool {
 		return true
 	}
 	err := setConditions(ctx, handle, pod, v1.PodCondition{
-		Type: waitsForRoomCondition, Status: v1.ConditionTrue, Reason: noRoomReason,
+		Type: WaitsForRoomCondition, Status: v1.ConditionTrue, Reason: noRoomReason,
 		Message: "No node has had measured room for the pod since.", LastTransitionTime: metav1.NewTime(since),
 	})
 	if waits := h.waiting.written(p, err == nil); err == nil && !waits { // it was reserved meanwhile
@@ -235,14 +235,14 @@ func (h *Hub) markNext(ctx context.Context) bool {
 		return true // the last three: the pod or the scheduler is gone
 	}
 	klog.FromContext(ctx).Info("Cannot write the condition of a pod that waits for room; if another scheduler takes the lead, the pod's wait begins anew",
-		"pod", klog.KObj(pod), "condition", waitsForRoomCondition, "nextTry", h.args.RetryPeriod.Duration, "err", err)
+		"pod", klog.KObj(pod), "condition", WaitsForRoomCondition, "nextTry", h.args.RetryPeriod.Duration, "err", err)
 	return false
 }
 
 // hasRoom returns the condition of a marked pod that no longer waits.
 func (h *Hub) hasRoom() v1.PodCondition {
 	return v1.PodCondition{
-		Type: waitsForRoomCondition, Status: v1.ConditionFalse, Reason: placedReason, LastTransitionTime: metav1.NewTime(h.clock()),
+		Type: WaitsForRoomCondition, Status: v1.ConditionFalse, Reason: placedReason, LastTransitionTime: metav1.NewTime(h.clock()),
 	}
 }
 
@@ -270,7 +270,7 @@ func (p *spazio) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	}
 	if overdue {
 		conditions = append(conditions, v1.PodCondition{
-			Type: overdueCondition, Status: v1.ConditionTrue, Reason: overdueReason, Message: p.overdueMessage(),
+			Type: OverdueCondition, Status: v1.ConditionTrue, Reason: overdueReason, Message: p.overdueMessage(),
 			LastTransitionTime: metav1.NewTime(p.hub.clock()),
 		})
 	}
@@ -282,7 +282,7 @@ func (p *spazio) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		return fwk.AsStatus(fmt.Errorf("plugin: mark an overdue pod: %w", err))
 	}
 	if err != nil { // the pod has its node all the same
-		klog.FromContext(ctx).Info("Cannot set the condition of a pod that has found room to False", "pod", klog.KObj(pod), "condition", waitsForRoomCondition, "err", err)
+		klog.FromContext(ctx).Info("Cannot set the condition of a pod that has found room to False", "pod", klog.KObj(pod), "condition", WaitsForRoomCondition, "err", err)
 	}
 	return nil
 }

@@ -159,8 +159,8 @@ type NodePod struct {
 	Source string `json:"source,omitempty"`
 }
 
-// errUnknownNode is the error of explainNode for a node that the scheduler does not know.
-var errUnknownNode = errors.New("no such node")
+// ErrUnknownNode is the error of ExplainNode for a node that the scheduler does not know.
+var ErrUnknownNode = errors.New("no such node")
 
 // States of a pod in the plugin's eyes.
 const (
@@ -180,7 +180,7 @@ const (
 // Errors of Explain.
 var (
 	ErrUnknownPod = errors.New("the scheduler knows no such pod: it has ended, was never created, or is another scheduler's")
-	errNotStarted = errors.New("the plugin has not been started")
+	ErrNotStarted = errors.New("the plugin has not been started")
 )
 
 // Explanation is where a pod could go, and why not elsewhere.
@@ -382,25 +382,25 @@ type RefusedReport struct {
 // The plugin writes these conditions into the status of pods, which a scheduler may patch anyway,
 // so that what has to outlive the scheduler is where the next one finds it.
 const (
-	// overdueCondition marks a pod that waited for measured room longer than maxWait and was then
+	// OverdueCondition marks a pod that waited for measured room longer than maxWait and was then
 	// bound to a node without room. It is written before the bind, so that every scheduler,
 	// including one that starts later, counts a node's overdue pods.
-	overdueCondition v1.PodConditionType = "spazio-scheduler.github.io/overdue"
-	// waitsForRoomCondition marks a pod that has waited for measured room for a quarter of
+	OverdueCondition v1.PodConditionType = "spazio-scheduler.github.io/overdue"
+	// WaitsForRoomCondition marks a pod that has waited for measured room for a quarter of
 	// maxWait. Its last transition is when the wait began, so that the pod is overdue at the same
 	// time whichever scheduler leads then. It is False once the pod has a node.
-	waitsForRoomCondition v1.PodConditionType = "spazio-scheduler.github.io/waits-for-room"
+	WaitsForRoomCondition v1.PodConditionType = "spazio-scheduler.github.io/waits-for-room"
 )
 
 // isOverdue reports whether a pod was bound to a node without room.
 func isOverdue(pod *v1.Pod) bool {
-	return objects.Condition(pod, overdueCondition, v1.ConditionTrue) != nil
+	return objects.Condition(pod, OverdueCondition, v1.ConditionTrue) != nil
 }
 
 // roomSince returns since when a pod is marked as waiting for room, or the zero time. The mark is
 // all that a scheduler knows about pods that waited before it started.
 func roomSince(pod *v1.Pod) time.Time {
-	if c := objects.Condition(pod, waitsForRoomCondition, v1.ConditionTrue); c != nil {
+	if c := objects.Condition(pod, WaitsForRoomCondition, v1.ConditionTrue); c != nil {
 		return c.LastTransitionTime.Time
 	}
 	return time.Time{}

@@ -140,7 +140,7 @@ func (h *Hub) Handler() http.Handler {
 			e, err := h.Explain(pod)
 			answer(w, r, e, err)
 		case node != "":
-			e, err := h.explainNode(node)
+			e, err := h.ExplainNode(node)
 			answer(w, r, e, err)
 		default:
 			answer(w, r, h.status(), nil)
@@ -151,7 +151,7 @@ func (h *Hub) Handler() http.Handler {
 // answer answers with what there is, or with the reason why there is nothing.
 func answer(w http.ResponseWriter, r *http.Request, what any, err error) {
 	switch {
-	case errors.Is(err, ErrUnknownPod) || errors.Is(err, errUnknownNode):
+	case errors.Is(err, ErrUnknownPod) || errors.Is(err, ErrUnknownNode):
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	case err != nil:
@@ -196,15 +196,15 @@ func (h *Hub) status() Status {
 	return s
 }
 
-// explainNode returns what the plugin knows of a node, in a time that grows with the pods of
-// the cluster: it is for people. Errors are errUnknownNode and errNotStarted, wrapped.
-func (h *Hub) explainNode(name string) (NodeExplanation, error) {
+// ExplainNode returns what the plugin knows of a node, in a time that grows with the pods of
+// the cluster: it is for people. Errors are ErrUnknownNode and ErrNotStarted, wrapped.
+func (h *Hub) ExplainNode(name string) (NodeExplanation, error) {
 	if h.Addr() == nil {
-		return NodeExplanation{}, fmt.Errorf("plugin: %w", errNotStarted)
+		return NodeExplanation{}, fmt.Errorf("plugin: %w", ErrNotStarted)
 	}
 	state, known := h.Node(name)
 	if !known {
-		return NodeExplanation{}, fmt.Errorf("plugin: node %q: %w", name, errUnknownNode)
+		return NodeExplanation{}, fmt.Errorf("plugin: node %q: %w", name, ErrUnknownNode)
 	}
 	e := NodeExplanation{NodeState: state}
 	for _, pod := range h.Pods() {

@@ -285,8 +285,8 @@ func decodeFleet(text []byte) (Record, error) {
 	return r, err
 }
 
-// errEmpty reports that a directory holds no recording.
-var errEmpty = errors.New("recording: no files")
+// ErrEmpty reports that a directory holds no recording.
+var ErrEmpty = errors.New("recording: no files")
 
 // refuse returns a *field.Error with the reason in words.
 func refuse(name string, value any, format string, args ...any) error {
@@ -296,31 +296,31 @@ func refuse(name string, value any, format string, args ...any) error {
 // TornError reports that a file ends within a record, as one does that its writer
 // could not close. What was read before is good.
 type TornError struct {
-	// path is the file, empty for a stream; offset is where the torn record
+	// Path is the file, empty for a stream; Offset is where the torn record
 	// begins.
-	path   string
-	offset int64
-	reason string
+	Path   string
+	Offset int64
+	Reason string
 }
 
 func (e *TornError) Error() string {
-	return fmt.Sprintf("recording: %s is torn at byte %d: %s", name(e.path), e.offset, e.reason)
+	return fmt.Sprintf("recording: %s is torn at byte %d: %s", name(e.Path), e.Offset, e.Reason)
 }
 
 // FormatError reports that a file is no recording, of another version, or holds a
 // record that is whole but makes no sense.
 type FormatError struct {
-	// path is the file, empty for a stream; offset is where the record begins.
-	path   string
-	offset int64
-	err    error
+	// Path is the file, empty for a stream; Offset is where the record begins.
+	Path   string
+	Offset int64
+	Err    error
 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("recording: %s, byte %d: %v", name(e.path), e.offset, e.err)
+	return fmt.Sprintf("recording: %s, byte %d: %v", name(e.Path), e.Offset, e.Err)
 }
 
-func (e *FormatError) Unwrap() error { return e.err }
+func (e *FormatError) Unwrap() error { return e.Err }
 
 func name(path string) string {
 	if path == "" {

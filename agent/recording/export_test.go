@@ -16,6 +16,3 @@ func (o Options) WithFlush(d time.Duration) Options {
 	o.flush = d
 	return o
 }
-
-// ErrEmpty reports that a directory holds no recording.
-var ErrEmpty = errEmpty

@@ -29,7 +29,7 @@ type Reader struct {
 }
 
 // Open returns a Reader of one file, or of all files of a directory in the
-// order they were written. A directory without any is errEmpty.
+// order they were written. A directory without any is ErrEmpty.
 func Open(path string) (*Reader, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func Open(path string) (*Reader, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%w: %s", errEmpty, path)
+		return nil, fmt.Errorf("%w: %s", ErrEmpty, path)
 	}
 	r := &Reader{}
 	for _, f := range files {
