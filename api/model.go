@@ -25,17 +25,7 @@ func fromModel(s svd.State) *spaziov1.Model {
 	}
 }
 
-// toModel converts and checks a model from the wire. Errors are *field.Error.
-func toModel(m *spaziov1.Model) (svd.State, error) {
-	if err := checkModel(m); err != nil {
-		return svd.State{}, err
-	}
-	s := view(m)
-	s.U, s.Sigma, s.Mean = slices.Clone(s.U), slices.Clone(s.Sigma), slices.Clone(s.Mean)
-	return s, nil
-}
-
-// checkModel returns what toModel would refuse, without converting. A model is
+// checkModel refuses a model from the wire. Errors are *field.Error. A model is
 // one of samples in [0,1]: besides being valid by svd.State.Validate its
 // energy, the sum of sigma squared, is at most block x dim, and its mean, if it is
 // centred, in [0,1]. So no node can outweigh another by size.

@@ -148,10 +148,7 @@ func (n *Node) Schema() telemetry.Schema {
 	return telemetry.Schema{ID: "v2;cpu=half-runnable;memory=available", Channels: []string{"cpu", "memory"}}
 }
 
-// Sizes returns the size of each channel in its absolute unit: cores, bytes.
-func (n *Node) Sizes() []float64 { return n.SizesTo(nil) }
-
-// SizesTo is Sizes in dst, grown as append does; nil allocates.
+// SizesTo returns the sizes of the channels in dst, grown as append does; nil allocates.
 func (n *Node) SizesTo(dst []float64) []float64 {
 	return append(dst[:0], float64(n.spec.Cores), n.spec.Memory)
 }

@@ -69,7 +69,7 @@ func TestNodeSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]float64{8, 1 << 30}, node.Sizes()); diff != "" {
+	if diff := cmp.Diff([]float64{8, 1 << 30}, node.SizesTo(nil)); diff != "" {
 		t.Errorf("sizes (-want +got):\n%s", diff)
 	}
 	now := clock.Now().Add(time.Second)

@@ -175,9 +175,6 @@ const buffer = 2 << 10
 // Addr returns where the UsageService listens.
 func (s *Service) Addr() net.Addr { return s.server.Addr() }
 
-// MetricsAddr returns where /metrics, /healthz and /readyz are shown, or nil.
-func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
-
 // Registry returns the metrics that the service shows.
 func (s *Service) Registry() *prometheus.Registry { return s.registry }
 

@@ -227,9 +227,6 @@ func (s *Service) Ready() error {
 	}
 }
 
-// MetricsAddr returns where /metrics, /healthz and /readyz are shown, or nil.
-func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
-
 // Registry returns the metrics that are the service's own.
 func (s *Service) Registry() *prometheus.Registry { return s.registry }
 

@@ -45,9 +45,6 @@ func New(c Config) (*History, error) {
 	return &History{config: c, api: promv1.NewAPI(client), turns: make(chan struct{}, atOnce)}, nil
 }
 
-// Dropped counts series that were passed over, as none of a pod's use can be.
-func (h *History) Dropped() uint64 { return h.dropped.Load() }
-
 // half is all that use without waiting is worth.
 const half = .5
 
