@@ -21,9 +21,9 @@ import (
 var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   152,
-	"lines of code":              113862, // without comments and blank lines; scripts count
-	"exported names":             3391,
-	"exported fields":            2688,
+	"lines of code":              113878, // without comments and blank lines; scripts count
+	"exported names":             3400,
+	"exported fields":            2694,
 	"FieldError types":           1,
 	"own flags":                  217,
 	"SpazioArgs fields":          33,
