@@ -30,11 +30,9 @@ type cycle struct {
 	asks reserve.Demand
 	// refused are the directory's nodes that were refused, the zero value for an admitted one;
 	// there are none where all are admitted. open counts the admitted.
-	refused []refusedNode
-	open    int
-	// standings has what each of the directory's nodes is ranked by.
-	standings []standing
-	refusals  refusalCounts
+	refused  []refusedNode
+	open     int
+	refusals refusalCounts
 	// marked is set if the API has the pod's condition waits-for-room.
 	marked bool
 	// overdue reports whether the pod is admitted to nodes without room; admittedOverdue whether it
@@ -62,10 +60,6 @@ type refusedNode struct {
 	message int
 }
 
-// standing is what a node is ranked by, as a cycle saw it: its room for the pod in typical pods, NaN
-// for a node that is not ranked, its capacity in typical loads and its goodness in energy.
-type standing struct{ room, k, goodness float64 }
-
 // Clone implements fwk.StateData.
 func (c *cycle) Clone() fwk.StateData { return c }
 
@@ -79,12 +73,11 @@ func (c *cycle) admitsNode(n *node) bool {
 }
 
 // admitOverdue admits the pod to the i-th node, which has no room.
-func (c *cycle) admitOverdue(i int, s standing) {
+func (c *cycle) admitOverdue(i int, v *view) {
 	c.refusals.add(c.refused[i].message, -1)
 	c.refused[i] = refusedNode{}
 	c.open++
-	c.standings[i] = s
-	c.overdue, c.lowest = true, min(c.lowest, s.room)
+	c.overdue, c.lowest = true, min(c.lowest, v.rankFor(c.asks))
 }
 
 // learn notes that the plugin alone refuses the pod the i-th node. If the node
@@ -109,32 +102,23 @@ func (c *cycle) refuse(i int) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, text...)
 }
 
-// stand returns what a node is ranked by as seen in v.
-func (c *cycle) stand(v *view, p *spazio) standing {
-	s := standing{math.NaN(), v.Signal.K, math.NaN()}
-	if p.hub.rules.freshness.Ranked(v.validity, c.at.Now) {
-		s.room = v.rankFor(c.asks)
+// score returns the raw score of a node as seen in v, NaN if it is not ranked.
+func (c *cycle) score(v *view, u float64, by *rules, r reserve.Ranking) float64 {
+	if !by.freshness.Ranked(v.validity, c.at.Now) {
+		return math.NaN()
 	}
-	if p.ranking.Energy > 0 {
-		s.goodness = v.goodness(&c.energy, c.at.Now)
+	goodness := math.NaN()
+	if r.Energy > 0 {
+		goodness = v.goodness(&c.energy, c.at.Now)
 	}
-	return s
-}
-
-// score returns the raw score of the i-th node, NaN if it is not ranked.
-func (c *cycle) score(i int, u float64, r reserve.Ranking) float64 {
-	s := &c.standings[i]
-	if math.IsNaN(s.room) {
-		return s.room
-	}
-	return reserve.Score(s.room-c.lowest, s.k, s.goodness, u, r)
+	return reserve.Score(v.rankFor(c.asks)-c.lowest, v.Signal.K, goodness, u, r)
 }
 
 // scoreOnly has nodes without room ranked, too: by how much they lack of it.
-func (c *cycle) scoreOnly() {
-	for i := range c.standings {
-		if room := c.standings[i].room; room < c.lowest {
-			c.lowest = room
+func (c *cycle) scoreOnly(r *rules) {
+	for _, n := range c.directory.nodes {
+		if v := n.view.Load(); r.freshness.Ranked(v.validity, c.at.Now) {
+			c.lowest = min(c.lowest, v.rankFor(c.asks))
 		}
 	}
 }

@@ -147,32 +147,29 @@ func (h *Hub) lastAttempt(uid types.UID) *Attempt {
 func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 	h := p.hub
 	d, at := h.nodes.list(), h.moment()
-	c := &cycle{directory: d, at: at, asks: h.kindOf(pod).asks, standings: make([]standing, len(d.nodes))}
+	c := &cycle{directory: d, at: at, asks: h.kindOf(pod).asks}
 	if h.consumption.on.Load() {
 		c.energy = d.energy(&p.energy, h.cores(pod), at.Now)
 	}
+	if p.scoreOnly {
+		c.scoreOnly(&h.rules)
+	}
 	list := make([]NodeVerdict, len(d.nodes))
-	var ranked []int
+	var ranked []*NodeVerdict
+	var raw []float64
 	for i, n := range d.nodes {
 		v, verdict := n.view.Load(), &list[i]
 		verdict.NodeState = h.nodeState(n, v, at)
 		reason := h.rules.decide(v, c.asks, at)
 		verdict.Reason = reason.String()
 		verdict.setGoodness(v, &c.energy, at.Now)
-		c.standings[i] = c.stand(v, p)
 		if reason == reserve.Admitted || p.scoreOnly {
-			ranked = append(ranked, i)
+			ranked, raw = append(ranked, verdict), append(raw, c.score(v, 0, &h.rules, p.ranking))
 		}
 	}
-	if p.scoreOnly {
-		c.scoreOnly()
-	}
-	raw := make([]float64, len(ranked))
-	for k, i := range ranked {
-		raw[k] = c.score(i, 0, p.ranking)
-	}
-	for k, score := range reserve.NormalizeTo(nil, raw) {
-		list[ranked[k]].Score = &score
+	scores := reserve.NormalizeTo(nil, raw)
+	for i, n := range ranked {
+		n.Score = &scores[i]
 	}
 	return list
 }

@@ -167,7 +167,7 @@ func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	if _, err := p.cycle(state); err != nil {
 		c, _ := p.judge(new(attempt), pod, p.hub.kindOf(pod).asks)
 		if p.scoreOnly {
-			c.scoreOnly()
+			c.scoreOnly(&p.hub.rules)
 		}
 		state.Write(stateKey, c)
 	}
@@ -400,10 +400,8 @@ func (p *spazio) judge(a *attempt, pod *v1.Pod, asks reserve.Demand) (*cycle, *r
 	if p.ranking.Energy > 0 {
 		c.energy = d.energy(&p.energy, h.cores(pod), at.Now)
 	}
-	c.standings = make([]standing, len(d.nodes))
 	for i, n := range d.nodes {
 		v := n.view.Load()
-		c.standings[i] = c.stand(v, p)
 		reason := h.rules.decide(v, asks, at)
 		if reason == reserve.Admitted {
 			continue
@@ -442,7 +440,7 @@ func (p *spazio) admitOverdue(c *cycle) {
 			continue
 		}
 		if v := n.view.Load(); p.hub.rules.places(n, v, c.asks, c.at) > 0 {
-			c.admitOverdue(i, c.stand(v, p))
+			c.admitOverdue(i, v)
 		}
 	}
 }
@@ -481,7 +479,7 @@ func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 	if !known {
 		return neutralScore, nil
 	}
-	raw := c.score(i, p.hub.options.Random(), p.ranking)
+	raw := c.score(c.directory.nodes[i].view.Load(), p.hub.options.Random(), &p.hub.rules, p.ranking)
 	if math.IsNaN(raw) {
 		return neutralScore, nil
 	}
