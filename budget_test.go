@@ -33,7 +33,7 @@ var budget = map[string]int{
 	"words of docs":              22000,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         643,
-	"words of BENCHMARKS":        1170,
+	"words of BENCHMARKS":        1169,
 	"words of generated reports": 19799,
 }
 
