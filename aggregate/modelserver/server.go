@@ -298,7 +298,7 @@ var errLate = errors.New("no model was published")
 // unhealthy: an eigen-decomposition of the largest models takes milliseconds.
 const lateTicks = 20
 
-// Healthy returns ErrLate, wrapped, if Run has not published for twenty ticks, by the
+// Healthy returns an error if Run has not published for twenty ticks, by the
 // clock of the machine: a process that is restarted then has better prospects.
 func (s *Server) Healthy() error {
 	if late := time.Since(*s.alive.Load()); late > lateTicks*s.config.Tick {
