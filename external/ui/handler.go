@@ -26,7 +26,7 @@ type Config struct {
 // site answers the requests. It is safe for concurrent use.
 type site struct{ config Config }
 
-// Handler returns the pages, to be mounted at Base. It is safe for concurrent use. Requests
+// Handler returns the pages, to be mounted at /ui/. It is safe for concurrent use. Requests
 // that change something are refused if a browser sends them from another origin.
 func Handler(c Config) http.Handler {
 	if c.API == nil {

@@ -44,6 +44,14 @@ func (c Cell) merge(d Cell) Cell {
 	}
 }
 
+// SD returns the standard deviation of a run, 0 below two runs.
+func (c Cell) SD() float64 {
+	if c.Count < 2 {
+		return 0
+	}
+	return math.Sqrt(c.Squares / float64(c.Count-1))
+}
+
 // validate returns a *field.Error for what no runs can have led to.
 func (c Cell) validate() error {
 	switch {

@@ -101,9 +101,9 @@ const (
 	// clockSkew is far beyond what a synchronized clock is off, and what
 	// certificates are made to bear is ten times as much.
 	clockSkew = 30 * time.Second
-	// RoomAge is what no node's room is unknown for while a scheduler or an agent is
+	// roomAge is what no node's room is unknown for while a scheduler or an agent is
 	// restarted.
-	RoomAge = time.Minute
+	roomAge = time.Minute
 )
 
 // mostAsked is how many nodes are asked at most, because each takes a connection.

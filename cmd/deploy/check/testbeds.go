@@ -29,7 +29,7 @@ func (c Config) testbeds(ctx context.Context) Result {
 			slots += n
 			states[state] += n
 		}
-		if b.SignalAge > RoomAge {
+		if b.SignalAge > roomAge {
 			r.Status = Failed
 			r.Details = append(r.Details, fmt.Sprintf("%s: the room of one of its nodes has not been known for %v: its slots there stay as they are", b.Name, b.SignalAge.Round(time.Second)))
 		}

@@ -27,7 +27,7 @@ func open(t testing.TB, address string, width, height int64) tab {
 // visit opens a page by its path below /ui/.
 func (b tab) visit(path string) {
 	b.T.Helper()
-	b.Visit(ui.Base + path)
+	b.Visit("/ui/" + path)
 }
 
 // login gives the browser the session of the login form.

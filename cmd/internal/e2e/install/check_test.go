@@ -200,8 +200,8 @@ func testbeds(t *testing.T, c *deploy.Cluster, config check.Config) {
 	}{
 		{"none", nil, nil, check.OK, "0 test beds, 0 slots"},
 		{"two", []check.Testbed{bed(0), {Name: "lab/small", Slots: map[string]int{"free": 1, "occupied": 4}}}, nil, check.OK, "2 test beds, 7 slots, 3 free, 4 occupied"},
-		{"a restart", []check.Testbed{bed(check.RoomAge)}, nil, check.OK, "1 test bed, 2 slots"},
-		{"no room known", []check.Testbed{bed(check.RoomAge + time.Second)}, nil, check.Failed, "lab/auto: the room of one of its nodes has not been known for 1m1s"},
+		{"a restart", []check.Testbed{bed(time.Minute)}, nil, check.OK, "1 test bed, 2 slots"},
+		{"no room known", []check.Testbed{bed(time.Minute + time.Second)}, nil, check.Failed, "lab/auto: the room of one of its nodes has not been known for 1m1s"},
 		{"nobody leads", nil, errors.New("boom"), check.Failed, "boom"},
 	} {
 		config.Testbeds = func(context.Context) ([]check.Testbed, error) { return tt.wantText, tt.err }
