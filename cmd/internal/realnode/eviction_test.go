@@ -44,6 +44,7 @@ const (
 	memoryForAll = 3 << 30   // bytes that the pods may have before the kubelet evicts
 	simulations  = 20        // seeds
 	tolerance    = .15       // of the model's means
+	steady       = 20 << 20  // bytes by which the system's own memory may differ from what a threshold allows for
 )
 
 // shortage is what became of a batch on a node that is short of memory.
@@ -62,23 +63,12 @@ func TestEvictionModel(t *testing.T) {
 		return
 	}
 	quiet(t)
-	evictBelow(t, 100<<20)
-	evictBelow(t, availableByKubelet(t)-memoryForAll)
-	// A kubelet that starts sets the limit of the pods' cgroup once.
-	eventually(t, "the pods' limit holds", func(ctx context.Context) error {
-		limitPods(t, memoryForAll+simulation.EvictionThreshold)
-		select {
-		case <-time.After(5 * time.Second):
-		case <-ctx.Done():
-		}
-		if limit := podLimit(t); limit > memoryForAll+simulation.EvictionThreshold {
-			return fmt.Errorf("it is %d bytes", limit)
-		}
-		return nil
-	})
+	t.Cleanup(func() { evictBelow(t, 0) })
 	var real, model []shortage
 	for i := range *evictionRuns {
+		evictAbove(t, memoryForAll)
 		real = append(real, runShort(t, fmt.Sprintf("short-%d", i)))
+		t.Logf("the system took %d MiB more than before the batch", -drift(t, memoryForAll)>>20)
 	}
 	for seed := range uint64(simulations) {
 		model = append(model, simulateShort(t, seed+1))
@@ -145,17 +135,51 @@ func availableByKubelet(t *testing.T) int64 {
 	return summary.Node.Memory.AvailableBytes
 }
 
-// evictBelow restarts the kubelet, which evicts pods when fewer bytes are available, until the test ends.
+// evictAbove lets the kubelet evict pods once all pods take more bytes, and gives the pods' cgroup as much
+// more as the simulator's threshold. What the system itself takes moves by as much, so that each batch
+// has a threshold of its own, taken once it holds.
+func evictAbove(t *testing.T, bytes int64) {
+	t.Helper()
+	evictBelow(t, 100<<20)
+	eventually(t, "the system's memory is steady", func(ctx context.Context) error {
+		evictBelow(t, availableByKubelet(t)-bytes)
+		select {
+		case <-time.After(20 * time.Second): // two readings of the kubelet's
+		case <-ctx.Done():
+		}
+		if off := drift(t, bytes); off < -steady || off > steady {
+			return fmt.Errorf("it differs by %d MiB after 20 s", off>>20)
+		}
+		return nil
+	})
+	// A kubelet that starts sets the limit of the pods' cgroup once.
+	eventually(t, "the pods' limit holds", func(ctx context.Context) error {
+		limitPods(t, bytes+simulation.EvictionThreshold)
+		select {
+		case <-time.After(5 * time.Second):
+		case <-ctx.Done():
+		}
+		if limit := podLimit(t); limit > bytes+simulation.EvictionThreshold {
+			return fmt.Errorf("it is %d bytes", limit)
+		}
+		return nil
+	})
+}
+
+// drift returns how many bytes more than these the pods may take before the kubelet evicts them, while
+// there are none.
+func drift(t *testing.T, bytes int64) int64 {
+	t.Helper()
+	return availableByKubelet(t) - node.evictBelow - bytes
+}
+
+// evictBelow restarts the kubelet, which evicts pods when fewer bytes are available.
 func evictBelow(t *testing.T, bytes int64) {
 	t.Helper()
-	restart := func(bytes int64) {
-		node.evictBelow = bytes
-		if err := errors.Join(node.kubelet.stop(), node.startKubelet(), node.waitReady()); err != nil {
-			t.Fatal(err)
-		}
+	node.evictBelow = bytes
+	if err := errors.Join(node.kubelet.stop(), node.startKubelet(), node.waitReady()); err != nil {
+		t.Fatal(err)
 	}
-	t.Cleanup(func() { restart(0) })
-	restart(bytes)
 	availableByKubelet(t) // which the new kubelet can tell once it runs
 }
 
