@@ -27,6 +27,9 @@ func TestOverdue(t *testing.T) {
 			t.Errorf("%+v after %v: overdue = %v", test.rule, test.waited, got)
 		}
 	}
+	if err := (reserve.OverdueAdmission{}).Validate(); err != nil {
+		t.Errorf("the default MaxWait: got error %v", err)
+	}
 	if err := (reserve.OverdueAdmission{MaxWait: -1}).Validate(); !names(err, "MaxWait") || !errors.Is(err, reserve.ErrInvalid) {
 		t.Errorf("negative MaxWait: got error %v", err)
 	}

@@ -83,3 +83,35 @@ func TestSettledPodsOfASilentNode(t *testing.T) {
 		}
 	}
 }
+
+// TestConfirmRunning: a node that reports takes out of flight the pods that ran for the settle
+// time, once, and no others.
+func TestConfirmRunning(t *testing.T) {
+	var l reserve.Ledger
+	a := l.Account("n")
+	for pod := range reserve.PodKey(3) {
+		if _, err := l.Bound("n", pod, one, epoch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Stands(0, reserve.Standing{Runs: true}, epoch)
+	l.Stands(1, reserve.Standing{Runs: true}, epoch.Add(time.Second))
+	for _, step := range []struct {
+		after     time.Duration
+		any       bool
+		inFlight  float64
+		confirmed int
+	}{
+		{9 * time.Second, false, 3, 0},
+		{10 * time.Second, true, 2, 1},
+		{10 * time.Second, false, 2, 1},
+		{11 * time.Second, true, 1, 2},
+		{time.Minute, false, 1, 2},
+	} {
+		l.Expire(epoch.Add(step.after))
+		if found := l.ConfirmRunning(a); found != step.any || a.Flight().Demand != step.inFlight || a.Confirmed() != step.confirmed {
+			t.Errorf("after %v: got %v, %v in flight, %d confirmed; want %v, %v, %d",
+				step.after, found, a.Flight().Demand, a.Confirmed(), step.any, step.inFlight, step.confirmed)
+		}
+	}
+}
